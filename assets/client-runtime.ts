@@ -28,6 +28,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Options of every call. */
+export interface CallOptions {
+  /** Cancels the request, for example if a view is closed: `AbortSignal.timeout(5000)`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Conditions of a change. */
 export interface Condition {
   /** The `ETag` that the entity must still have: see `tagOf`. */
@@ -49,7 +55,7 @@ export function tagOf(answer: object): string {
   return tag;
 }
 
-interface Sent extends Condition, Once {
+interface Sent extends CallOptions, Condition, Once {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -63,7 +69,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
   return async <Result>(
     method: string,
     path: string,
-    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
+    { body, idempotencyKey, ifMatch, query = {}, signal }: Sent = {},
   ): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
@@ -79,6 +85,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
     });
     const text = await response.text();
     const json = text === '' ? undefined : JSON.parse(text);
@@ -96,17 +103,17 @@ function textOf(value: unknown): string {
 }
 
 /** Follows `next` to the end of a list. */
-async function* pages<Item>(send: Send, path: string, query: object): AsyncGenerator<Item, void> {
+async function* pages<Item>(send: Send, path: string, query: object, options: CallOptions): AsyncGenerator<Item, void> {
   interface Page {
     readonly results: readonly Item[];
     readonly pagination: { readonly next: string | null };
   }
-  let page = await send<Page>('GET', path, { query });
+  let page = await send<Page>('GET', path, { query, ...options });
   for (;;) {
     yield* page.results;
     const { next } = page.pagination;
     if (next === null) return;
-    page = await send<Page>('GET', next.slice(base.length));
+    page = await send<Page>('GET', next.slice(base.length), options);
   }
 }
 

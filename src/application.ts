@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema } from '@mikro-orm/core';
@@ -24,6 +25,7 @@ import { Report, type Warning } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
+import { dialectName } from './dialect/address.ts';
 import { checkModels } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
 import { noteAccessors } from './model/own-code.ts';
@@ -166,6 +168,10 @@ export async function loadApplication(
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);
   checkRoutes(records, report, (record) => isSound(record, report));
+  if (records.some(({ action }) => Object.keys(action?.operationIds ?? {}).length > 0)) {
+    const { checkOperationIds } = await import('./openapi/operation-ids.ts');
+    checkOperationIds(records, report);
+  }
   report.throwIfAny();
   return Object.freeze({
     directory,
@@ -264,6 +270,11 @@ async function discover(
   onStatement: CommonOptions['onStatement'],
   report: Report,
 ): Promise<Mapper | null> {
+  if (dialectName(declaration.database.url) === 'sqlite' && !isBuiltin('node:sqlite')) {
+    const message = 'this runtime has no module node:sqlite; use PostgreSQL, Node 22.18 or newer, or Bun 1.4 or newer';
+    report.add(['app_main', 'database', 'url'], message);
+    return null;
+  }
   for (const { value } of catalog.models) noteAccessors(EntitySchema.is(value) ? value.meta.class : value);
   try {
     const mapper = await createMapper(declaration.database, {

@@ -121,7 +121,10 @@ export const catalogue = {
     detail: 'the header {header} must be * or a list of entity tags such as "a1b2", "c3d4"',
   },
   bad_request: { status: 400, title: 'Bad request', detail: '{reason}' },
+  conflict: { status: 409, title: 'Conflict', detail: '{reason}' },
+  unprocessable: { status: 422, title: 'Unprocessable content', detail: '{reason}' },
   // the caller
+  unauthorized: { status: 401, title: 'Unauthorized', detail: '{reason}' },
   invalid_credentials: { status: 401, title: 'Unauthorized', detail: 'the credentials are not valid: {reason}' },
   authentication_required: { status: 401, title: 'Unauthorized', detail: 'authentication is required; send credentials' },
   access_denied: { status: 403, title: 'Forbidden', detail: 'access to this resource is denied' },
@@ -130,6 +133,7 @@ export const catalogue = {
     title: 'Too many requests',
     detail: 'the limit is {limit} requests in {window} seconds; retry in {seconds} seconds',
   },
+  too_many_requests: { status: 429, title: 'Too many requests', detail: '{reason}' },
   too_many_wrong_credentials: {
     status: 429,
     title: 'Too many requests',
@@ -195,6 +199,11 @@ export const catalogue = {
     status: 501,
     title: 'Not implemented',
     detail: 'requests with an Idempotency-Key are not supported: the database has no table for stored responses',
+  },
+  service_unavailable: {
+    status: 503,
+    title: 'Service unavailable',
+    detail: 'the service is not available; retry shortly',
   },
   internal_error: { status: 500, title: 'Internal server error', detail: 'an internal error occurred; it has been logged' },
 } as const satisfies Record<string, { status: number; title: string; detail: string }>;

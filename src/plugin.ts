@@ -46,6 +46,7 @@ import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import { authentication } from './traffic/authentication.ts';
+import { limitTargets, unusedSettings } from './traffic/embedded.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -57,6 +58,8 @@ import type { RateLimiter } from './traffic/rate-limiter.ts';
 export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, options) => {
   const application = await loadApplication(options);
   for (const { text } of application.warnings) app.log.warn(text);
+  const unused = unusedSettings(application.source);
+  if (unused !== null) app.log.warn(unused);
   const tracing = await tracingOf(application.directory, application.declaration);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
   await mountApplication(app, application, watching ?? {});
@@ -124,7 +127,7 @@ export async function mountApplication(
 
   if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
   if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: requestParameters });
-  if (!alone) app.addHook('onRequest', sendNoSniffing);
+  if (!alone) app.addHook('onRequest', sendNoSniffing).addHook('onRequest', limitTargets(declaration.server));
   app.addHook('onRequest', responseCaching(credentialHeaders(authenticators)));
   const authenticate: Find = (request) => authenticateWith(authenticators, request);
   const find = access ? watchedCall(authenticate, access) : authenticate;
@@ -275,7 +278,7 @@ function answerErrors(
     const answer = (found: Problem, log?: LogProblem) => {
       onProblem?.(found);
       // a 401 needs a challenge, also if code of the application threw it without one
-      if (found.status === 401) reply.header('www-authenticate', challenge);
+      if (found.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challenge);
       return sendProblem(found, request, reply, formatOf, log);
     };
     const found =

@@ -194,8 +194,7 @@ function ownHealth({ declaration, records }: Application): HealthDeclaration {
 
 /** Fastify's own compilers of JSON Schemas, loaded on first use only: none of our routes has a schema. */
 function compilersOnDemand() {
-  const fromHere = createRequire(import.meta.url);
-  const fromFastify = createRequire(fromHere.resolve('fastify'));
+  const fromFastify = (name: string) => createRequire(createRequire(import.meta.url).resolve('fastify'))(name);
   return {
     buildValidator: (...given: unknown[]) => fromFastify('@fastify/ajv-compiler')()(...given),
     buildSerializer: (...given: unknown[]) => fromFastify('@fastify/fast-json-stringify-compiler')()(...given),

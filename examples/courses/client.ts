@@ -60,7 +60,7 @@ export interface ConflictProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
+  code: "idempotency_in_progress" | "idempotency_answer_too_large" | "conflict" | "conflict_unique" | "conflict_reference" | "conflict_version" | "bad_request";
 }
 
 /** An accompanying course. */
@@ -293,7 +293,7 @@ export interface ServiceUnavailableProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "database_unavailable" | "schema_mismatch" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "bad_request";
+  code: "database_unavailable" | "schema_mismatch" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "service_unavailable" | "bad_request";
 }
 
 export interface Tag {
@@ -346,7 +346,7 @@ export interface UnauthorizedProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "invalid_credentials" | "authentication_required" | "bad_request";
+  code: "unauthorized" | "invalid_credentials" | "authentication_required" | "bad_request";
 }
 
 export interface UnprocessableEntityProblem {
@@ -357,7 +357,7 @@ export interface UnprocessableEntityProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "idempotency_key_reused" | "validation_failed" | "bad_request";
+  code: "idempotency_key_reused" | "unprocessable" | "validation_failed" | "bad_request";
   violations?: Violation[];
 }
 
@@ -550,6 +550,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Options of every call. */
+export interface CallOptions {
+  /** Cancels the request, for example if a view is closed: `AbortSignal.timeout(5000)`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Conditions of a change. */
 export interface Condition {
   /** The `ETag` that the entity must still have: see `tagOf`. */
@@ -571,7 +577,7 @@ export function tagOf(answer: object): string {
   return tag;
 }
 
-interface Sent extends Condition, Once {
+interface Sent extends CallOptions, Condition, Once {
   readonly body?: unknown;
   readonly query?: object;
 }
@@ -585,7 +591,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
   return async <Result>(
     method: string,
     path: string,
-    { body, idempotencyKey, ifMatch, query = {} }: Sent = {},
+    { body, idempotencyKey, ifMatch, query = {}, signal }: Sent = {},
   ): Promise<Result> => {
     const credential = typeof token === 'function' ? await token() : token;
     const search = new URLSearchParams();
@@ -601,6 +607,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
     });
     const text = await response.text();
     const json = text === '' ? undefined : JSON.parse(text);
@@ -618,17 +625,17 @@ function textOf(value: unknown): string {
 }
 
 /** Follows `next` to the end of a list. */
-async function* pages<Item>(send: Send, path: string, query: object): AsyncGenerator<Item, void> {
+async function* pages<Item>(send: Send, path: string, query: object, options: CallOptions): AsyncGenerator<Item, void> {
   interface Page {
     readonly results: readonly Item[];
     readonly pagination: { readonly next: string | null };
   }
-  let page = await send<Page>('GET', path, { query });
+  let page = await send<Page>('GET', path, { query, ...options });
   for (;;) {
     yield* page.results;
     const { next } = page.pagination;
     if (next === null) return;
-    page = await send<Page>('GET', next.slice(base.length));
+    page = await send<Page>('GET', next.slice(base.length), options);
   }
 }
 
@@ -641,92 +648,92 @@ export function createClient(options: ClientOptions) {
   const send = sender(options);
   return {
     center: {
-      /** List of center */
-      list: (query: CenterQuery = {}): Promise<CenterCollection> => send('GET', `/api/center.json`, { query }),
+      /** List centers */
+      list: (query: CenterQuery = {}, options: CallOptions = {}): Promise<CenterCollection> => send('GET', `/api/center.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: CenterQuery = {}): AsyncGenerator<CenterCollection['results'][number], void> => pages<CenterCollection['results'][number]>(send, `/api/center.json`, query),
+      all: (query: CenterQuery = {}, options: CallOptions = {}): AsyncGenerator<CenterCollection['results'][number], void> => pages<CenterCollection['results'][number]>(send, `/api/center.json`, query, options),
     },
     person: {
-      /** List of person */
-      list: (query: PersonQuery = {}): Promise<PersonCollection> => send('GET', `/api/person.json`, { query }),
+      /** List persons */
+      list: (query: PersonQuery = {}, options: CallOptions = {}): Promise<PersonCollection> => send('GET', `/api/person.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: PersonQuery = {}): AsyncGenerator<PersonCollection['results'][number], void> => pages<PersonCollection['results'][number]>(send, `/api/person.json`, query),
+      all: (query: PersonQuery = {}, options: CallOptions = {}): AsyncGenerator<PersonCollection['results'][number], void> => pages<PersonCollection['results'][number]>(send, `/api/person.json`, query, options),
       /** Create a person */
-      create: (body: PersonCreate, options: Once = {}): Promise<Person> => send('POST', `/api/person.json`, { body, ...options }),
-      /** Fetch a person */
-      get: (id: number): Promise<Person> => send('GET', `/api/person/${part(id)}.json`),
+      create: (body: PersonCreate, options: CallOptions & Once = {}): Promise<Person> => send('POST', `/api/person.json`, { body, ...options }),
+      /** Get a person */
+      get: (id: number, options: CallOptions = {}): Promise<Person> => send('GET', `/api/person/${part(id)}.json`, options),
       /** Replace a person */
-      replace: (id: number, body: PersonReplace, options: Condition & Once = {}): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body, ...options }),
-      /** Change a person */
-      update: (id: number, body: PersonPatch, options: Condition & Once = {}): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body, ...options }),
-      /** Remove a person */
-      remove: (id: number, options: Condition & Once = {}): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`, { ...options }),
+      replace: (id: number, body: PersonReplace, options: CallOptions & Condition & Once = {}): Promise<Person> => send('PUT', `/api/person/${part(id)}.json`, { body, ...options }),
+      /** Update a person */
+      update: (id: number, body: PersonPatch, options: CallOptions & Condition & Once = {}): Promise<Person> => send('PATCH', `/api/person/${part(id)}.json`, { body, ...options }),
+      /** Delete a person */
+      remove: (id: number, options: CallOptions & Condition & Once = {}): Promise<void> => send('DELETE', `/api/person/${part(id)}.json`, options),
     },
     thirdParty: {
-      /** List of third party */
-      list: (query: ThirdPartyQuery = {}): Promise<ThirdPartyCollection> => send('GET', `/api/third-party.json`, { query }),
+      /** List third parties */
+      list: (query: ThirdPartyQuery = {}, options: CallOptions = {}): Promise<ThirdPartyCollection> => send('GET', `/api/third-party.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: ThirdPartyQuery = {}): AsyncGenerator<ThirdPartyCollection['results'][number], void> => pages<ThirdPartyCollection['results'][number]>(send, `/api/third-party.json`, query),
-      /** Fetch a third party */
-      get: (id: number): Promise<ThirdParty> => send('GET', `/api/third-party/${part(id)}.json`),
+      all: (query: ThirdPartyQuery = {}, options: CallOptions = {}): AsyncGenerator<ThirdPartyCollection['results'][number], void> => pages<ThirdPartyCollection['results'][number]>(send, `/api/third-party.json`, query, options),
+      /** Get a third party */
+      get: (id: number, options: CallOptions = {}): Promise<ThirdParty> => send('GET', `/api/third-party/${part(id)}.json`, options),
     },
     course: {
-      /** List of course */
-      list: (query: CourseQuery = {}): Promise<CourseCollection> => send('GET', `/api/course.json`, { query }),
+      /** List courses */
+      list: (query: CourseQuery = {}, options: CallOptions = {}): Promise<CourseCollection> => send('GET', `/api/course.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: CourseQuery = {}): AsyncGenerator<CourseCollection['results'][number], void> => pages<CourseCollection['results'][number]>(send, `/api/course.json`, query),
-      /** Fetch a course */
-      get: (id: number): Promise<Course> => send('GET', `/api/course/${part(id)}.json`),
-      /** Change a course */
-      update: (id: number, body: CoursePatch, options: Condition & Once = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...options }),
-      /** participation */
-      participationPost: (id: number, body?: unknown, options: Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
-      /** participation */
-      participationDelete: (id: number, body?: unknown, options: Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
-      /** Add to tags */
-      addTag: (id: number, body: TagReference, options: Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
-      /** Remove from tags */
-      removeTag: (id: number, body: TagReference, options: Condition & Once = {}): Promise<Tag> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...options }),
-      /** close */
-      close: (id: number, body?: unknown, options: Condition & Once = {}): Promise<Course> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...options }),
-      /** mine */
-      mine: (): Promise<CourseCollection> => send('GET', `/api/course/mine.json`),
+      all: (query: CourseQuery = {}, options: CallOptions = {}): AsyncGenerator<CourseCollection['results'][number], void> => pages<CourseCollection['results'][number]>(send, `/api/course.json`, query, options),
+      /** Get a course */
+      get: (id: number, options: CallOptions = {}): Promise<Course> => send('GET', `/api/course/${part(id)}.json`, options),
+      /** Update a course */
+      update: (id: number, body: CoursePatch, options: CallOptions & Condition & Once = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...options }),
+      /** Course: participation */
+      participationPost: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Course: participation */
+      participationDelete: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Add to the tags of a course */
+      addTag: (id: number, body: TagReference, options: CallOptions & Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
+      /** Remove from the tags of a course */
+      removeTag: (id: number, body: TagReference, options: CallOptions & Condition & Once = {}): Promise<Tag> => send('DELETE', `/api/course/${part(id)}/tags.json`, { body, ...options }),
+      /** Course: close */
+      close: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<Course> => send('POST', `/api/course/${part(id)}/close.json`, { body, ...options }),
+      /** Courses: mine */
+      mine: (options: CallOptions = {}): Promise<CourseCollection> => send('GET', `/api/course/mine.json`, options),
     },
     tag: {
-      /** List of tag */
-      list: (query: TagQuery = {}): Promise<TagCollection> => send('GET', `/api/tag.json`, { query }),
+      /** List tags */
+      list: (query: TagQuery = {}, options: CallOptions = {}): Promise<TagCollection> => send('GET', `/api/tag.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: TagQuery = {}): AsyncGenerator<TagCollection['results'][number], void> => pages<TagCollection['results'][number]>(send, `/api/tag.json`, query),
-      /** Fetch a tag */
-      get: (id: string): Promise<Tag> => send('GET', `/api/tag/${part(id)}.json`),
+      all: (query: TagQuery = {}, options: CallOptions = {}): AsyncGenerator<TagCollection['results'][number], void> => pages<TagCollection['results'][number]>(send, `/api/tag.json`, query, options),
+      /** Get a tag */
+      get: (id: string, options: CallOptions = {}): Promise<Tag> => send('GET', `/api/tag/${part(id)}.json`, options),
     },
     document: {
-      /** List of document */
-      list: (query: DocumentQuery = {}): Promise<DocumentCollection> => send('GET', `/api/document.json`, { query }),
+      /** List documents */
+      list: (query: DocumentQuery = {}, options: CallOptions = {}): Promise<DocumentCollection> => send('GET', `/api/document.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: DocumentQuery = {}): AsyncGenerator<DocumentCollection['results'][number], void> => pages<DocumentCollection['results'][number]>(send, `/api/document.json`, query),
+      all: (query: DocumentQuery = {}, options: CallOptions = {}): AsyncGenerator<DocumentCollection['results'][number], void> => pages<DocumentCollection['results'][number]>(send, `/api/document.json`, query, options),
       /** Create a document */
-      create: (body: DocumentCreate, options: Once = {}): Promise<Document> => send('POST', `/api/document.json`, { body, ...options }),
-      /** Fetch a document */
-      get: (id: string): Promise<Document> => send('GET', `/api/document/${part(id)}.json`),
-      /** Change a document */
-      update: (id: string, body: DocumentPatch, options: Condition & Once = {}): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body, ...options }),
-      /** Remove a document */
-      remove: (id: string, options: Condition & Once = {}): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`, { ...options }),
+      create: (body: DocumentCreate, options: CallOptions & Once = {}): Promise<Document> => send('POST', `/api/document.json`, { body, ...options }),
+      /** Get a document */
+      get: (id: string, options: CallOptions = {}): Promise<Document> => send('GET', `/api/document/${part(id)}.json`, options),
+      /** Update a document */
+      update: (id: string, body: DocumentPatch, options: CallOptions & Condition & Once = {}): Promise<Document> => send('PATCH', `/api/document/${part(id)}.json`, { body, ...options }),
+      /** Delete a document */
+      remove: (id: string, options: CallOptions & Condition & Once = {}): Promise<void> => send('DELETE', `/api/document/${part(id)}.json`, options),
     },
     user: {
-      /** List of user */
-      list: (query: UserQuery = {}): Promise<UserCollection> => send('GET', `/api/user.json`, { query }),
+      /** List users */
+      list: (query: UserQuery = {}, options: CallOptions = {}): Promise<UserCollection> => send('GET', `/api/user.json`, { query, ...options }),
       /** Every item of the list, page by page. */
-      all: (query: UserQuery = {}): AsyncGenerator<UserCollection['results'][number], void> => pages<UserCollection['results'][number]>(send, `/api/user.json`, query),
-      /** Fetch a user */
-      get: (id: number): Promise<User> => send('GET', `/api/user/${part(id)}.json`),
-      /** Change a user */
-      update: (id: number, body: UserPatch, options: Condition & Once = {}): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body, ...options }),
+      all: (query: UserQuery = {}, options: CallOptions = {}): AsyncGenerator<UserCollection['results'][number], void> => pages<UserCollection['results'][number]>(send, `/api/user.json`, query, options),
+      /** Get a user */
+      get: (id: number, options: CallOptions = {}): Promise<User> => send('GET', `/api/user/${part(id)}.json`, options),
+      /** Update a user */
+      update: (id: number, body: UserPatch, options: CallOptions & Condition & Once = {}): Promise<User> => send('PATCH', `/api/user/${part(id)}.json`, { body, ...options }),
     },
     appStatusRoutes: {
       /** GET /api/status.{_format} */
-      appStatus: (): Promise<unknown> => send('GET', `/api/status.json`),
+      appStatus: (options: CallOptions = {}): Promise<unknown> => send('GET', `/api/status.json`, options),
     },
   };
 }

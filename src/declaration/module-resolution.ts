@@ -1,4 +1,4 @@
-import { registerHooks } from 'node:module';
+import module from 'node:module';
 
 let registered = false;
 
@@ -19,7 +19,8 @@ export function useBundle(modules: Readonly<Record<string, string>>): void {
 export function resolveFromHere(): void {
   if (registered) return;
   registered = true;
-  registerHooks({
+  // Bun has no such hooks: there, modules of an application find packages beside it only
+  module.registerHooks?.({
     resolve(specifier, context, next) {
       if (Object.hasOwn(bundled, specifier)) return { url: bundled[specifier] as string, format: 'module', shortCircuit: true };
       const here = { ...context, parentURL: import.meta.url };

@@ -74,6 +74,8 @@ const roles = object('roles', {
 const descriptions = perMethod('descriptions', (method) => orNull(words, null, `What ${method} does.`));
 
 const identifier = /^[A-Za-z_$][\w$]*$/;
+const operationId = text({ expected: 'an identifier such as "publishCourse"', pattern: /^[A-Za-z_]\w*$/ });
+const operationIds = perMethod('operation_ids', (method) => orNull(operationId, null, `The operation id of ${method}.`));
 
 const association = object('association', {
   property: required(
@@ -164,6 +166,11 @@ export const action = object('action', {
     either(words, descriptions),
     null,
     'What the action does, for the OpenAPI document: a text (Markdown), or one for each method.',
+  ),
+  operation_id: orNull(
+    either(operationId, operationIds),
+    null,
+    'The operation id in the OpenAPI document: a text, or one for each method; null means a name such as listPersons.',
   ),
   hidden: dependent(boolean(), false, 'that of the API', hiddenDoc),
   body: orNull(

@@ -102,6 +102,8 @@ export interface ActionDeclaration {
   readonly formats: readonly Format[];
   /** The descriptions of methods, as far as they were written. */
   readonly descriptions: Readonly<Partial<Record<HttpMethod, string>>>;
+  /** The declared ids in the OpenAPI document: one for each method, or one for `all` of them. */
+  readonly operationIds: Readonly<Partial<Record<HttpMethod | 'all', string>>>;
   /** Whether it is left out of the OpenAPI document. */
   readonly hidden: boolean;
   /** The request body and the result of its handler; null if unknown. */

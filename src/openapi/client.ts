@@ -156,29 +156,27 @@ function callText(call: Call, name: string): string {
     ...inPath.map(({ name: parameter, schema }) => `${camel(parameter)}: ${typeOf(schema)}`),
     ...(body ? [bodyText(typeOf(body), operation.requestBody?.required === true, query)] : []),
     ...query,
-    ...optionsOf(operation),
+    optionsOf(operation),
   ];
   const result = resultOf(operation);
   const address = `\`${path.replace(/\{(\w+)\}/g, (_, parameter: string) => `\${part(${camel(parameter)})}`)}\``;
-  const given = [body && 'body', query.length > 0 && 'query', optionsOf(operation).length > 0 && '...options']
-    .filter(Boolean)
-    .join(', ');
-  const sent = given ? `, { ${given} }` : '';
+  const given = [body && 'body', query.length > 0 && 'query'].filter(Boolean);
+  const sent = given.length > 0 ? `{ ${given.join(', ')}, ...options }` : 'options';
   const comment = commentOf(operation.summary, '      ');
-  const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}${sent}),`;
+  const text = `${comment}      ${name}: (${parameters.join(', ')}): Promise<${result}> => send('${method}', ${address}, ${sent}),`;
   if (!list) return text;
   const item = `${result}['results'][number]`;
   const all = parameters.join(', ');
-  return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query),`;
+  return `${text}\n      /** Every item of the list, page by page. */\n      all: (${all}): AsyncGenerator<${item}, void> => pages<${item}>(send, ${address}, query, options),`;
 }
 
-/** The parameter for preconditions and idempotency keys. */
-function optionsOf({ parameters }: Operation): string[] {
+/** The parameter for the signal, preconditions and idempotency keys. */
+function optionsOf({ parameters }: Operation): string {
   const named = parameters.map(({ $ref }) => $ref && nameOfRef($ref));
   const isRequired = named.includes('IfMatchRequired');
   const condition = isRequired ? ['Required<Condition>'] : named.includes('IfMatch') ? ['Condition'] : [];
-  const types = [...condition, ...(named.includes('IdempotencyKey') ? ['Once'] : [])].join(' & ');
-  return types === '' ? [] : [`options: ${types}${isRequired ? '' : ' = {}'}`];
+  const types = ['CallOptions', ...condition, ...(named.includes('IdempotencyKey') ? ['Once'] : [])];
+  return `options: ${types.join(' & ')}${isRequired ? '' : ' = {}'}`;
 }
 
 function resultOf({ responses }: Operation): string {

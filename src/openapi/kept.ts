@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesWeakly } from '../response/entity-tag.ts';
+import { addVary } from '../response/vary.ts';
 
 /** Smaller responses are not compressed. */
 const compressFrom = 1024;
@@ -23,7 +24,7 @@ export class Kept {
 
   async send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     reply.headers(this.#headers);
-    if (this.bytes.length >= compressFrom) reply.header('vary', 'accept-encoding');
+    if (this.bytes.length >= compressFrom) addVary(reply, 'accept-encoding');
     const known = request.headers['if-none-match'];
     if (known !== undefined && namesWeakly(known, this.#tag)) return reply.code(304).send();
     if (this.bytes.length < compressFrom || !acceptsGzip(request.headers['accept-encoding'])) return reply.send(this.bytes);

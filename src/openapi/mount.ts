@@ -5,6 +5,7 @@ import { targetOf } from '../response/request-target.ts';
 import { infoOf } from './info.ts';
 import { Kept, once } from './kept.ts';
 import type { DocsPage } from './pages/docs-page.ts';
+import { filesMissing, pageFiles } from './pages/page-files.ts';
 import { placesOf } from './places.ts';
 import type { Described } from './schemas.ts';
 
@@ -18,9 +19,14 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
   const { declaration, directory, records } = described;
   const prefix = app.prefix.replace(/\/$/, '');
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
-  const serve = (url: string, handler: Handler) => app.route({ method, url, exposeHeadRoute: false, handler });
+  // `hide` keeps the pages out of a document that @fastify/swagger makes of the host's routes
+  const schema: object = { hide: true };
+  const serve = (url: string, handler: Handler) => app.route({ method, url, schema, exposeHeadRoute: false, handler });
   const isTaken = (path: string) => app.hasRoute({ method: 'GET', url: `${prefix}${path}` });
-  const { path, docs, home } = placesOf(declaration, records, isTaken);
+  const { path, home, ...places } = placesOf(declaration, records, isTaken);
+  const files = pageFiles(directory);
+  if (places.docs !== null && !files) app.log.warn(filesMissing);
+  const docs = files && places.docs;
   const info = infoOf(directory, declaration.openapi);
   const { live = null, ready = null } = health ?? {};
 
@@ -32,10 +38,10 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
   }
-  if (path !== null && docs !== null) {
+  if (path !== null && docs !== null && files) {
     const page = once(async (): Promise<DocsPage> => {
       const { makeDocsPage } = await import('./pages/docs-page.ts');
-      return makeDocsPage(described, info, { path, docs, home });
+      return makeDocsPage(described, info, { path, docs, home, files });
     });
     if (described.declaration.security.sampleUsers.length > 0 && !described.production) {
       serve(`${docs}/token/:user`, async (request, reply) => {
@@ -59,7 +65,9 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
       const { greet } = await load();
       const base = `${declaration.server.baseUrl}${targetOf(request.url).path.replace(/\/+$/, '')}`;
       // without a document, the greeting lists no routes either
-      return greet({ info, records: path === null ? [] : records, links: { docs, path, live, ready }, base }, request, reply);
+      const shown = path === null ? [] : records;
+      const assets = files?.assets ?? null;
+      return greet({ info, records: shown, links: { docs, path, live, ready }, base, assets }, request, reply);
     });
   }
 }

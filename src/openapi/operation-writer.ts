@@ -10,9 +10,11 @@ import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
 import { itemClasses, itemMethods } from './associations.ts';
 import { declaredParameters } from './declared-parameters.ts';
+import { withArticle, wordsOf } from './english.ts';
 import { describedHeaders, type HeadersOf, type ResponseHeader } from './headers.ts';
 import { anyOf, type JsonSchema, valueSchema } from './json-schema.ts';
 import { listParameters } from './list-parameters.ts';
+import { nounsOf } from './operation-ids.ts';
 import { type Operation, ownerOf } from './operations.ts';
 import { anyProblemSchema, type ProblemStatus, problemContent, problemResponse, problemResponses } from './problems.ts';
 import { type Described, schemasOf } from './schemas.ts';
@@ -34,14 +36,14 @@ export function operationWriter(described: Described, operations: readonly Opera
   };
 
   function describe(operation: Operation): JsonSchema {
-    const { format, isSupplied, method, record, roles } = operation;
-    const { action, definition, name } = record;
+    const { isSupplied, method, record, roles } = operation;
+    const { action, definition } = record;
     const schema = body(operation);
     const description = action?.descriptions[method] ?? definition?.description;
     // a body without a schema is optional, and so is that of DELETE, since many clients cannot send one
     const isOptional = !isSupplied && !action?.association && (!action?.body || method === 'DELETE');
     return {
-      operationId: `${name}_${method.toLowerCase()}${format === 'json' ? '' : `_${format}`}`,
+      operationId: operation.id,
       summary: summaryOf(operation),
       ...(description !== undefined && { description }),
       tags: [ownerOf(record)],
@@ -260,20 +262,27 @@ function contentOf(format: string, schema: JsonSchema): JsonSchema {
 }
 
 const verbs: Readonly<Partial<Record<HttpMethod, string>>> = {
-  GET: 'Fetch',
-  HEAD: 'Fetch',
-  PATCH: 'Change',
+  GET: 'Get',
+  HEAD: 'Get',
+  PATCH: 'Update',
   PUT: 'Replace',
-  DELETE: 'Remove',
+  DELETE: 'Delete',
 };
 
 function summaryOf({ isSupplied, method, record }: Operation): string {
-  const { action, api, handler, path } = record;
+  const { action, api, path, single } = record;
   if (!api || !action) return `${method} ${path}`;
-  const name = api.name.replaceAll('_', ' ');
-  if (action.association)
-    return method === 'DELETE' ? `Remove from ${action.association.property}` : `Add to ${action.association.property}`;
-  if (!isSupplied) return handler.replace(/Api$/, '');
-  if (action.kind === 'index') return method === 'POST' ? `Create a ${name}` : `List of ${name}`;
-  return `${verbs[method] ?? method} a ${name}`;
+  const { many, one } = nounsOf(api);
+  if (action.association) {
+    const items = `the ${wordsOf(action.association.property)} of ${withArticle(one)}`;
+    return method === 'DELETE' ? `Remove from ${items}` : `Add to ${items}`;
+  }
+  // a handler of its own may do something else than its method says
+  if (!isSupplied && action.kind === 'custom') return capital(`${single ? one : many}: ${wordsOf(action.name)}`);
+  if (action.kind === 'index') return method === 'POST' ? `Create ${withArticle(one)}` : `List ${many}`;
+  return `${verbs[method] ?? method} ${withArticle(one)}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

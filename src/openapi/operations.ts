@@ -9,6 +9,7 @@ import { EntityLocation } from '../route/location.ts';
 import { orderRecords } from '../route/order.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isExport } from '../serialization/formats.ts';
+import { type OperationIds, operationIds } from './operation-ids.ts';
 import type { Described } from './schemas.ts';
 
 /** One method of a route in one format, with the facts for its description. */
@@ -16,16 +17,23 @@ export type Operation = ReturnType<typeof operationOf>;
 
 /** Every operation of some routes, in matching order. */
 export function operationsOf(described: Described, records: readonly RouteRecord[]): readonly Operation[] {
+  const ids = operationIds(records);
   return orderRecords(records).flatMap((record) =>
     record.formats.flatMap((format) =>
       record.methods
         .filter((method) => isSupported(record, method))
-        .map((method) => operationOf(described, record, method, format)),
+        .map((method) => operationOf(described, record, method, format, ids)),
     ),
   );
 }
 
-function operationOf({ declaration, mapper, records }: Described, record: RouteRecord, method: HttpMethod, format: string) {
+function operationOf(
+  { declaration, mapper, records }: Described,
+  record: RouteRecord,
+  method: HttpMethod,
+  format: string,
+  ids: OperationIds,
+) {
   const { action, api, roles, single } = record;
   const { controller = null } = api ?? {};
   const meta = api && metaOf(mapper, api.class.value);
@@ -33,6 +41,7 @@ function operationOf({ declaration, mapper, records }: Described, record: RouteR
   const isSupplied = isDefault(action);
   const needsIfMatch = api?.requireIfMatch && meta && versionOf(meta) !== null && (isSupplied || action?.association);
   return {
+    id: ids(record, method, format),
     record,
     method,
     format,

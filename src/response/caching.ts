@@ -1,4 +1,5 @@
 import type { onRequestHookHandler } from 'fastify';
+import { addVary } from './vary.ts';
 
 /**
  * Makes the hook that sets `cache-control`. Only the client may cache reads, and must revalidate them each time. Responses to
@@ -14,10 +15,7 @@ export function responseCaching(headers: readonly string[]): onRequestHookHandle
     if (!reply.hasHeader('cache-control')) {
       reply.header('cache-control', method === 'GET' || method === 'HEAD' ? 'private, no-cache' : 'no-store');
     }
-    if (vary !== '') {
-      const others = reply.getHeader('vary');
-      reply.header('vary', others === undefined ? vary : `${others}, ${vary}`);
-    }
+    if (vary !== '') addVary(reply, vary);
     done();
   };
 }

@@ -8,7 +8,8 @@ interface WrittenCondition {
   readonly name: string;
   readonly field: string;
   readonly operator: FilterOperator;
-  readonly value: string;
+  /** Several texts if the request repeats the parameter. */
+  readonly value: string | readonly string[];
 }
 
 /** Conditions that must all hold. If there are `or` groups, one of them must hold as well. */
@@ -129,7 +130,7 @@ function addCondition(
     const allowed = operators.map((known) => prefixed(name, position, filterParameter(field, known))).join(', ');
     throw problem('operator_not_allowed', { name, allowed });
   }
-  if (typeof value !== 'string') throw invalid(name, 'must be given once');
+  if (typeof value !== 'string' && !Array.isArray(value)) throw invalid(name, 'must be a text');
   const key = `${field} ${operator}`;
   if (group.conditions.has(key))
     throw invalid(name, `must be given once; "${filterParameter(field, plainOperator)}" means the same`);
@@ -167,8 +168,10 @@ function textOf(query: Readonly<Record<string, unknown>>, name: string): string 
 }
 
 function itemsOf(query: Readonly<Record<string, unknown>>, name: string): readonly string[] | null {
-  const text = textOf(query, name);
-  return text === null ? null : text.split(',');
+  const given = query[name];
+  if (given === undefined) return null;
+  // `sort=a,b` and `sort=a&sort=b` are the same
+  return String(given).split(',');
 }
 
 export function invalid(name: string, expected: string): Error {

@@ -1,7 +1,7 @@
 import { ConnectionException, DeadlockException, DriverException, LockWaitTimeoutException } from '@mikro-orm/core';
 import { TooLargeError } from '../database/too-large.ts';
 import { databaseErrors } from '../dialect/errors.ts';
-import { Problem, problem } from '../errors.ts';
+import { type ErrorCode, Problem, problem } from '../errors.ts';
 import { targetOf } from './request-target.ts';
 import { xmlProblem } from './xml.ts';
 
@@ -88,6 +88,8 @@ export function toProblem(error: unknown, bodyLimit: number): Problem {
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new OtherProblem(statusCode, typeof message === 'string' ? message : '', error);
   }
+  // such as @fastify/under-pressure
+  if (statusCode === 503) return problem('service_unavailable', {}, { cause: error });
   return problem('internal_error', {}, { cause: error });
 }
 
@@ -96,13 +98,28 @@ function badPath(message: string): string {
   return targetOf(message.replace(/^'|' is not a valid url component$/g, '')).path;
 }
 
+/** The codes of errors that Declarest did not throw itself, by their status; others have `bad_request`. */
+const otherCodes: Readonly<Record<number, ErrorCode>> = {
+  401: 'unauthorized',
+  403: 'access_denied',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  409: 'conflict',
+  412: 'precondition_failed',
+  413: 'body_too_large',
+  415: 'unsupported_media_type',
+  422: 'unprocessable',
+  428: 'precondition_required',
+  429: 'too_many_requests',
+};
+
 /** A client error with its own status, thrown by code of the application or by a plugin. */
 class OtherProblem extends Problem {
   override readonly status: number;
   override readonly title: string;
 
   constructor(status: number, detail: string, cause: unknown) {
-    super('bad_request', detail, { cause });
+    super(otherCodes[status] ?? 'bad_request', detail, { cause });
     this.status = status;
     this.title = STATUS_CODES[status] ?? 'Bad request';
   }

@@ -28,7 +28,7 @@ export function sendProblem(
   const { pattern } = (request.routeOptions?.config ?? {}) as { pattern?: string };
   const { body, type } = writtenProblem(found, path, formatOf(path, pattern));
   // code of the application may throw these as well, without the header
-  if (found.status === 503 || found.status === 507) reply.headers(retryLater);
+  if ((found.status === 503 || found.status === 507) && !reply.hasHeader('retry-after')) reply.headers(retryLater);
   reply.header(noSniffing.name, noSniffing.value);
   // replaces what the handler may have set for its response
   reply.header(noStore.name, noStore.value);

@@ -159,7 +159,17 @@ function mountFallbacks(
     );
     for (const method of free) taken.add(`${method} ${shape}`);
     if (free.length === 0) continue;
-    app.route({ ...options.route, method: free, url, handler, onRequest: [onRequest, classify].flat(), exposeHeadRoute: false });
+    const hooks = { onRequest: [onRequest, classify].flat() };
+    // not a route of the API: `hide` keeps it out of a document that @fastify/swagger makes
+    app.route({
+      ...options.route,
+      ...hooks,
+      method: free,
+      url,
+      handler,
+      schema: { hide: true } as object,
+      exposeHeadRoute: false,
+    });
   }
 }
 

@@ -6,8 +6,11 @@ import { fromJson, jsonOfText } from './kind-conversions.ts';
 /** The maximum length of a value with a pattern: patterns are checked for backtracking up to this length. */
 export const longestMatched = 100;
 
+/** The text of a parameter; several texts if the request repeats it. */
+export type GivenText = string | readonly string[];
+
 /** Reads the text of one value; undefined if it is not allowed. */
-type ReadText = (text: string) => unknown;
+type ReadText = (text: GivenText) => unknown;
 
 /** Reads the declared query parameters of an action. */
 export class ParameterReader {
@@ -35,8 +38,9 @@ export class ParameterReader {
         if (fallback !== null) values[name] = read(fallback);
         continue;
       }
-      const value = typeof text === 'string' ? read(text) : undefined;
-      if (value === undefined) throw problem('invalid_parameter', { name, expected: `must be given once, as ${expected}` });
+      const value = read(text as GivenText);
+      if (value === undefined)
+        throw problem('invalid_parameter', { name, expected: `must be given ${declared.list ? '' : 'once, '}as ${expected}` });
       values[name] = value;
     }
     return Object.freeze(values) as ParameterValues;
@@ -55,8 +59,8 @@ export class ParameterReader {
 export function textReader(declared: ParameterDeclaration): ReadText {
   const read = valueReader(declared);
   if (!declared.list) return read;
-  return (text) => {
-    const values = itemsIn(text)?.map(read);
+  return (given) => {
+    const values = itemsIn(given)?.map(read);
     return values === undefined || values.includes(undefined) ? undefined : Object.freeze(values);
   };
 }
@@ -64,7 +68,7 @@ export function textReader(declared: ParameterDeclaration): ReadText {
 function valueReader({ enum: allowed, maximum, minimum, pattern, type }: ParameterDeclaration): ReadText {
   const kind = kindOf(type);
   const parse = fromJson(kind);
-  const plain: ReadText = (text) => {
+  const plain = (text: string): unknown => {
     const json = jsonOfText(kind, text);
     const parsed = parse(json === undefined ? null : json);
     return 'refused' in parsed ? undefined : parsed.value;
@@ -72,6 +76,7 @@ function valueReader({ enum: allowed, maximum, minimum, pattern, type }: Paramet
   const items = allowed.length > 0 ? new Set(allowed.map((value) => plain(String(value)))) : null;
   const matching = pattern === null ? null : new RegExp(`^(?:${pattern})$`);
   return (text) => {
+    if (typeof text !== 'string') return undefined;
     const value = plain(text);
     if (value === undefined || (items && !items.has(value))) return undefined;
     if (typeof value === 'number' && (value < (minimum ?? value) || value > (maximum ?? value))) return undefined;
@@ -117,8 +122,22 @@ function textOf(value: ParameterLiteral | readonly ParameterLiteral[]): string {
   return value.map((item) => String(item).replace(/[\\,]/g, '\\$&')).join(',');
 }
 
-/** The items of `1,2`. A backslash escapes a comma or a backslash in an item; null if anything else follows a backslash. */
-export function itemsIn(text: string): string[] | null {
+/**
+ * The items of `1,2`, also if the parameter is repeated. A backslash escapes a comma or a backslash in an item; null if anything
+ * else follows a backslash.
+ */
+export function itemsIn(given: GivenText): string[] | null {
+  if (typeof given === 'string') return itemsOfText(given);
+  const items: string[] = [];
+  for (const text of given) {
+    const own = itemsOfText(text);
+    if (!own) return null;
+    items.push(...own);
+  }
+  return items;
+}
+
+function itemsOfText(text: string): string[] | null {
   const items: string[] = [];
   let item = '';
   for (let i = 0; i < text.length; i++) {

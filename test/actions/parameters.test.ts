@@ -276,6 +276,8 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
         names: ['x,y', 'z'],
         constructor: 7,
       });
+      const repeated = await send('GET', '/course/types.json?years=2025&years=2026,2027&names=x%5C,y&names=z');
+      expect(repeated.json).toMatchObject({ years: [2025, 2026, 2027], names: ['x,y', 'z'] });
       // a handler may know further parameters
       expect((await send('GET', '/course/types.json?other=1')).json).toEqual(plain);
     });
@@ -296,6 +298,7 @@ describe.each(databases)('declared query parameters on %s', (kind) => {
       ['state=PUBLIC', 'one of: draft, public'],
       ['state=draft&state=public', 'one of: draft, public'],
       ['years=2025,', 'values separated by commas, each of them an integer'],
+      ['years=2025&years=x', 'must be given as values separated by commas, each of them an integer'],
       ['years=', 'values separated by commas, each of them an integer'],
     ])('list the allowed values in the error for ?%s', async (query, expected) => {
       expect(await refusal('GET', `/course/types.json?${query}`)).toEqual([

@@ -6,7 +6,7 @@ import { openBrowser } from '../support/browser.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const directory = join(import.meta.dirname, '../../examples/courses');
-const list = '#operations-person-app_api_single_person__index_get';
+const list = '#operations-person-listPersons';
 
 /** Prints the token as the command on the page does. */
 function tokenBy(command: string): string {
@@ -160,7 +160,7 @@ describe('the pages of the example, in a browser', () => {
 
   test('one operation fits one screen, with labelled fields and readable colours', async () => {
     const page = await open('/docs', { viewport: { width: 1280, height: 1080 } });
-    for (const operation of [list, '#operations-person-app_api_single_person__index_post']) {
+    for (const operation of [list, '#operations-person-createPerson']) {
       await page.locator(`${operation} .opblock-summary-control`).click();
       const others = page.locator(`${operation} .other-responses`);
       await others.waitFor();

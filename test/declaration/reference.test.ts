@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|Users that|How items|How often|What the action does|Metrics for|Fields that (?:a list|\?q)))/,
+            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -60,6 +60,7 @@ describe('the reference', () => {
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
     expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
     expect(app_main.apis.person.actions._index.description).toMatchObject({ GET: null });
+    expect(app_main.apis.person.actions._index.operation_id).toMatchObject({ GET: null });
     expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });
   });
 

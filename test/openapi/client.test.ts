@@ -57,6 +57,25 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     expect(await client.person.get(first?.id ?? 0)).toEqual(first);
   });
 
+  test('a signal cancels any call, between the pages of a list too', async () => {
+    const signal = AbortSignal.abort();
+    const cancelled = expect.objectContaining({ name: 'AbortError' });
+    await expect(client.person.list({}, { signal })).rejects.toEqual(cancelled);
+    await expect(client.person.get(1, { signal })).rejects.toEqual(cancelled);
+    await expect(client.course.mine({ signal })).rejects.toEqual(cancelled);
+    await expect(client.person.remove(1, { signal })).rejects.toEqual(cancelled);
+    const controller = new AbortController();
+    const seen: number[] = [];
+    const follow = async () => {
+      for await (const { id } of client.person.all({ items_per_page: 1 }, { signal: controller.signal })) {
+        seen.push(id);
+        controller.abort();
+      }
+    };
+    await expect(follow()).rejects.toEqual(cancelled);
+    expect(seen).toHaveLength(1);
+  });
+
   test('fetches only the pages that are consumed', async () => {
     let requests = 0;
     const counting: typeof fetch = (address, options) => {

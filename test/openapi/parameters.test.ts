@@ -96,10 +96,12 @@ describe('declared query parameters', () => {
     const document = openApiDocument(app.application, { title: 't', version: '1' } as never);
     const source = clientSource(document, app.application.records);
     expect(source).toContain('  /** The year of the season. */\n  season: number;\n');
-    expect(source).toContain('list: (query: ThingQuery): Promise<');
-    expect(source).toContain('all: (query: ThingQuery): AsyncGenerator<');
-    expect(source).toMatch(/create: \(body: \w+, query: \{ season: number \}, options: Once = \{\}\)/);
-    expect(source).toContain('get: (id: number, query: { state?: "draft" | "public" } = {}): Promise<');
+    expect(source).toContain('list: (query: ThingQuery, options: CallOptions = {}): Promise<');
+    expect(source).toContain('all: (query: ThingQuery, options: CallOptions = {}): AsyncGenerator<');
+    expect(source).toMatch(/create: \(body: \w+, query: \{ season: number \}, options: CallOptions & Once = \{\}\)/);
+    expect(source).toContain(
+      'get: (id: number, query: { state?: "draft" | "public" } = {}, options: CallOptions = {}): Promise<',
+    );
     expect(source).toContain('touch: (id: number, body: unknown | undefined, query: { "dry-run": boolean }, options');
     const file = join(mkdtempSync(join(makeTemporary('client').directory, 'client-')), 'client.ts');
     writeFileSync(file, source);

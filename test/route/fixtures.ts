@@ -24,6 +24,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     list: kind === 'index' ? emptyList : null,
     formats: ['json'],
     descriptions: {},
+    operationIds: {},
     hidden: false,
     body: null,
     result: null,

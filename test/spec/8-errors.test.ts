@@ -118,7 +118,7 @@ class AnimalController extends ApiController {
   }
 
   async breakApi(request: ApiRequest): Promise<unknown> {
-    const { how, sql } = request.body as { how: string; sql?: string };
+    const { how, sql, status } = request.body as { how: string; sql?: string; status?: number };
     switch (how) {
       case 'null':
         throw null;
@@ -132,6 +132,8 @@ class AnimalController extends ApiController {
         throw Object.assign(new Error('tbl_animal is behind a gateway'), { statusCode: 502 });
       case 'odd status':
         throw Object.assign(new Error('tbl_animal'), { statusCode: 42 });
+      case 'status':
+        throw Object.assign(new Error('not today'), { statusCode: status });
       case 'stranger':
         throw Object.assign(new Error('who are you?'), { statusCode: 401 });
       case 'busy':
@@ -621,6 +623,23 @@ describe.each(databases)('errors on %s', (kind) => {
 
     test('error with a 4xx status keeps its status and message', async () => {
       expect(await broken('teapot')).toEqual([418, 'bad_request', 'no coffee here']);
+    });
+
+    test.each([
+      [401, 'unauthorized'],
+      [403, 'access_denied'],
+      [409, 'conflict'],
+      [422, 'unprocessable'],
+      [429, 'too_many_requests'],
+    ])('error with the status %i has the code %s', async (status, code) => {
+      const request = { json: { how: 'status', status } };
+      expect(await told('POST', '/animal/break.json', request)).toEqual([status, code, 'not today']);
+    });
+
+    test('error with the status 503 keeps it, without its message', async () => {
+      const request = { json: { how: 'status', status: 503 } };
+      const expected = [503, 'service_unavailable', 'the service is not available; retry shortly'];
+      expect(await told('POST', '/animal/break.json', request)).toEqual(expected);
     });
 
     test('401 and 503 errors get WWW-Authenticate and Retry-After headers', async () => {

@@ -145,7 +145,7 @@ function readAction(
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
-  const { association, description } = value;
+  const { association, description, operation_id: id } = value;
   const kind = name === '_index' ? 'index' : name === '_entity' ? 'entity' : 'custom';
   const single = readSingle(name, kind, value['single-collection'], path, report);
   if (association) checkAssociation(kind, single, value, path, report);
@@ -167,6 +167,7 @@ function readAction(
     list: readActionList(value, path, single, ofApi.list, report),
     formats: requiredFormats(value.formats ?? ofApi.formats, requirements, path, report),
     descriptions: byMethod((method) => (typeof description === 'string' ? description : (description?.[method] ?? null))),
+    operationIds: typeof id === 'string' ? { all: id } : byMethod((method) => id?.[method] ?? null),
     hidden: value.hidden ?? ofApi.hidden,
     body: value.body,
     result: value.result,

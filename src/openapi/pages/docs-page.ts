@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join, posix, relative } from 'node:path';
+import { join, posix, relative } from 'node:path';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
-import { packageRoot } from '../../package-root.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
+import type { PageFiles } from './page-files.ts';
 import { tokenOptions } from './sample-users.ts';
 
 export type DocsPage = ReturnType<typeof makeDocsPage>;
@@ -34,7 +33,7 @@ const types = {
 export function makeDocsPage(
   described: Described,
   info: Info,
-  { path, docs, home }: { path: string; docs: string; home: boolean },
+  { path, docs, home, files: { assets, viewer } }: { path: string; docs: string; home: boolean; files: PageFiles },
 ) {
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
@@ -45,8 +44,7 @@ export function makeDocsPage(
     files.set(unique, new Kept(bytes, { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' }));
     return `${folder}/${unique}`;
   };
-  const own = (name: string) => join(packageRoot, 'assets', 'docs', name);
-  const viewer = viewerDirectory();
+  const own = (name: string) => join(assets, 'docs', name);
   const styles = [add('viewer', 'css', join(viewer, 'swagger-ui.css')), add('page', 'css', own('page.css'))];
   const scripts = [add('viewer', 'js', join(viewer, 'swagger-ui-bundle.js')), add('page', 'js', own('page.js'))];
   const icon = add('icon', 'svg', own('icon.svg'));
@@ -77,12 +75,6 @@ function tryAs(users: readonly SampleUserDeclaration[], folder: string): string 
 ${options.join('\n')}
 </select> <span id="sample-state" role="status"></span></p>
 `;
-}
-
-/** A built package contains the viewer; in the repository it is in node_modules. */
-function viewerDirectory(): string {
-  const own = join(packageRoot, 'assets', 'swagger-ui');
-  return existsSync(own) ? own : dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 }
 
 /** The command that prints a token for the application; null if the command line cannot sign one. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { packageRoot } from '../../package-root.ts';
+import { addVary } from '../../response/vary.ts';
 import { orderRecords } from '../../route/order.ts';
 import { isHidden, type RouteRecord } from '../../route/record.ts';
 import type { Info } from '../info.ts';
@@ -16,6 +16,8 @@ interface Greeting {
   readonly links: Readonly<Record<'docs' | 'path' | 'live' | 'ready', string | null>>;
   /** The prefix of every path. */
   readonly base: string;
+  /** The folder with its style sheet; null if it is not there. */
+  readonly assets: string | null;
 }
 
 type GreetedApi = ReturnType<typeof apisOf>[number];
@@ -23,8 +25,11 @@ type GreetedRoute = GreetedApi['routes'][number];
 
 /** Describes the application: as a page to browsers, as JSON to other clients. */
 export function greet(greeting: Greeting, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  reply.header('vary', 'accept');
-  if (wantsPage(request.headers.accept)) return reply.headers(pageHeaders(policy)).send(pageOf(greeting));
+  addVary(reply, 'accept');
+  if (wantsPage(request.headers.accept)) {
+    const { style, policy } = styled(greeting.assets);
+    return reply.headers(pageHeaders(policy)).send(pageOf(greeting, style));
+  }
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
   return reply.headers(headers).send(JSON.stringify(jsonOf(greeting)));
 }
@@ -74,10 +79,14 @@ function byPath(a: { path: string }, b: { path: string }): number {
   return a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
 }
 
-const style = readFileSync(join(packageRoot, 'assets', 'greeting.css'), 'utf8');
-const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
+/** The style of the page, and the policy that allows it; without the file, the page has no style. */
+function styled(assets: string | null) {
+  const style = assets === null ? '' : readFileSync(join(assets, 'greeting.css'), 'utf8');
+  const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
+  return { style, policy };
+}
 
-function pageOf({ info, records, links, base }: Greeting): string {
+function pageOf({ info, records, links, base }: Greeting, style: string): string {
   const { title, version, description } = info;
   const head = `<link rel="icon" href="data:,">
 <style>${style}</style>`;

@@ -1,12 +1,12 @@
 import { type FilterOperator, type OperatorCondition, operatorTraits } from '../../declaration/filter-operators.ts';
 import type { Dialect } from '../../dialect/dialect.ts';
-import { itemsIn } from '../../serialization/parameter-reader.ts';
+import { type GivenText, itemsIn } from '../../serialization/parameter-reader.ts';
 import { type Condition, not, value } from './condition.ts';
 import type { FilterPath, PathColumn } from './filter-path.ts';
 import { patternOf, type ValueReader, valueReader } from './filter-value.ts';
 
 /** Makes a condition from a value of a request, or returns what the value should have been. */
-export type ConditionMaker = (text: string) => { readonly condition: Condition } | { readonly expected: string };
+export type ConditionMaker = (given: GivenText) => { readonly condition: Condition } | { readonly expected: string };
 
 /** How a database compares texts without regard to case. */
 export interface TextMatching {
@@ -18,7 +18,7 @@ export interface TextMatching {
 /** Prepares the condition of an operator on the value at the end of a path. */
 export function conditionMaker(path: FilterPath, operator: FilterOperator, matching: TextMatching): ConditionMaker {
   const traits: OperatorCondition = operatorTraits[operator];
-  if (traits.operand === 'boolean') return existsMaker(path);
+  if (traits.operand === 'boolean') return once(existsMaker(path));
   const { dialect } = matching;
   const { kind } = path.column as NonNullable<FilterPath['column']>;
   const read = valueReader(kind, dialect);
@@ -26,30 +26,37 @@ export function conditionMaker(path: FilterPath, operator: FilterOperator, match
     case 'value': {
       const sign = ` ${traits.sign} `;
       const holds = traits.negated ? path.holdsNot : path.holds;
-      return withValue(read, (given) => holds(({ sql }) => [...sql, sign, value(given)]));
+      return once(withValue(read, (given) => holds(({ sql }) => [...sql, sign, value(given)])));
     }
     case 'list':
-      return (text) => inList(path, text, read, dialect);
+      return (given) => inList(path, given, read, dialect);
     case 'text': {
       const before = traits.before ? '%' : '';
       const after = traits.after ? '%' : '';
-      return (text) => {
+      return once((text) => {
         const found = read(text);
         if ('expected' in found) return found;
         return { condition: path.holds((column) => matches(column, `${before}${patternOf(text)}${after}`, matching)) };
-      };
+      });
     }
   }
 }
 
-function withValue(read: ValueReader, conditionOf: (given: unknown) => Condition): ConditionMaker {
+type OneValueMaker = (text: string) => ReturnType<ConditionMaker>;
+
+/** Rejects a parameter that is repeated, although it takes one value. */
+function once(make: OneValueMaker): ConditionMaker {
+  return (given) => (typeof given === 'string' ? make(given) : { expected: 'must be given once' });
+}
+
+function withValue(read: ValueReader, conditionOf: (given: unknown) => Condition): OneValueMaker {
   return (text) => {
     const found = read(text);
     return 'expected' in found ? found : { condition: conditionOf(found.value) };
   };
 }
 
-function existsMaker({ exists }: FilterPath): ConditionMaker {
+function existsMaker({ exists }: FilterPath): OneValueMaker {
   return (text) => {
     if (text === 'true') return { condition: exists };
     return text === 'false' ? { condition: not(exists) } : { expected: 'must be true or false' };
@@ -58,11 +65,11 @@ function existsMaker({ exists }: FilterPath): ConditionMaker {
 
 function inList(
   path: FilterPath,
-  text: string,
+  given: GivenText,
   read: ValueReader,
   { sql: { among }, values: { listText } }: Dialect,
 ): ReturnType<ConditionMaker> {
-  const items = itemsIn(text);
+  const items = itemsIn(given);
   if (!items) return { expected: 'must have a comma or another backslash after each backslash, as in "a\\,b,c"' };
   const values = new Set<unknown>();
   for (const item of items) {
