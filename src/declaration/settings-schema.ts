@@ -216,8 +216,15 @@ const proxy = text({
 });
 
 export const server = object('server', {
-  host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
-  port: amount(3000, 'The port to listen on; 0 means any free one.', { min: 0, max: 65_535 }),
+  host: optional(
+    text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }),
+    '127.0.0.1',
+    'The address to listen on. --host and HOST in the environment come first.',
+  ),
+  port: amount(3000, 'The port to listen on; 0 means any free one. --port and PORT in the environment come first.', {
+    min: 0,
+    max: 65_535,
+  }),
   base_url: optional(baseUrl, '', 'The prefix of every link and Location.'),
   body_limit: amount(1_048_576, 'The maximum size of a request body, in bytes.'),
   response_limit: amount(16_777_216, 'The maximum size of a response, in bytes; exports have no limit.', { min: 1024 }),
