@@ -232,7 +232,9 @@ async function answerUntilReached(
 ): Promise<number | null> {
   const { startWaiting } = await import('../waiting-server.ts');
   const { untilReached } = await import('../database-start.ts');
-  const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
+  const { corsOf } = await import('../../server.ts');
+  const cors = await corsOf(application);
+  const waiting = await listen(place, () => startWaiting(application.declaration.server, { ...place, cors }));
   try {
     say(io.stderr, `${trouble}; waiting for it, and returning 503 on ${addressOf(waiting.address)} until then`);
     if (await untilReached(application, stopped)) return waiting.address.port;
