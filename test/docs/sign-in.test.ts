@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { smallApplication } from '../cli/applications.ts';
+import { smallApplication, writeFiles } from '../cli/applications.ts';
 import { addressOf, start } from '../cli/spawned.ts';
 import { blocksOf, root } from './markdown.ts';
 
@@ -81,4 +81,18 @@ describe('docs/how-to/sign-in.md with an identity provider', () => {
     expect(await statusOf('role_user', 'role=ROLE_USER&audience=another-api')).toBe(401);
     expect(await statusOf('role_user', 'role=ROLE_USER&issuer=https://evil.example.org')).toBe(401);
   });
+});
+
+test('docs/how-to/sign-in.md with a password: the token of the login handler is accepted', async () => {
+  const files = blocksOf(page).flatMap(({ marks, text }) => (marks.file ? [[marks.file, text] as const] : []));
+  const env = { JWT_SECRET: 'for-development-only-0123456789abcdef' };
+  const url = await addressOf(start(['serve', writeFiles(Object.fromEntries(files)), '--port', '0'], { env }));
+  const body = JSON.stringify({ email: 'ada@example.org', password: 'correct horse' });
+  const headers = { 'content-type': 'application/json' };
+  const login = await fetch(`${url}/api/account/login.json`, { method: 'POST', headers, body });
+  const { token } = (await login.json()) as { token: string };
+  const { exp = 0, iat = 0, iss, sub, roles } = decodeJwt(token);
+  expect({ lifetime: exp - iat, iss, sub, roles }).toEqual({ lifetime: 3600, iss: 'notes', sub: '1', roles: ['ROLE_USER'] });
+  const me = await fetch(`${url}/api/account/me.json`, { headers: { authorization: `Bearer ${token}` } });
+  expect(await me.json()).toEqual({ id: 1, email: 'ada@example.org', roles: ['ROLE_USER'] });
 });
