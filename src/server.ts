@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { trustedProxies } from './access/trusted-proxies.ts';
 import type { Observer } from './actions/start/observer.ts';
@@ -13,6 +14,7 @@ import { sendProblem } from './response/send-problem.ts';
 import { allowedMethods } from './route/match.ts';
 import { safelyLogging } from './telemetry/logger.ts';
 import { type SharedMetrics, type Telemetry, tracingOf, watchServer } from './telemetry/telemetry.ts';
+import type { Cors } from './traffic/cors.ts';
 import { Gate, type GateOptions, keepGate } from './traffic/gate.ts';
 import { mountHealth } from './traffic/health.ts';
 import { handleRejected, refuseConnection, strictHttp } from './traffic/protocol.ts';
@@ -49,9 +51,9 @@ export async function serverOf(
   const ids = server.requestIdHeader === null ? null : new RequestIds(server.requestIdHeader);
   const formatOf = problemFormats(application.records);
   const proxies = server.trustProxy.length > 0 ? trustedProxies(server.trustProxy) : null;
+  const cors = await corsOf(application);
   let onProblem: Telemetry['onProblem'];
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    // no hook runs for a malformed URL
     if (ids) reply.header(ids.header, request.id);
     const found = toProblem(error, bodyLimit);
     onProblem?.(found);
@@ -62,7 +64,11 @@ export async function serverOf(
     // requirements are checked more exactly than Fastify's router does
     routerOptions: { allowUnsafeRegex: true },
     // such as malformed percent-encoding
-    frameworkErrors: answer,
+    frameworkErrors: (error, request, reply) => {
+      // no hook has run
+      cors?.mark(request.raw, { setHeader: (name, value) => reply.header(name, value) });
+      return answer(error, request, reply);
+    },
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, ids),
     ...(ids && { genReqId: (request: IncomingMessage) => ids.of(request) }),
     schemaController: { compilersFactory: compilersOnDemand() },
@@ -87,7 +93,14 @@ export async function serverOf(
       tracing: await tracingOf(application.directory, application.declaration),
     });
     onProblem = watching.onProblem;
+    await cors?.register(app);
+    if (server.compress) {
+      const { compressResponses } = await import('./traffic/compression.ts');
+      // the package belongs to the application, or is installed beside this one
+      await compressResponses(app, server.compress, [join(application.directory, 'package.json'), import.meta.filename]);
+    }
     const gate = gateBefore(app, server, {
+      cors,
       isExempt: isHealth,
       ids,
       formatOf,
@@ -122,6 +135,14 @@ export async function serverOf(
     throw error;
   }
   return app;
+}
+
+/** Loads the handling of other origins if some are allowed. */
+export async function corsOf({ catalog, declaration, records }: Application): Promise<Cors | undefined> {
+  const { cors } = declaration.server;
+  if (cors === null) return undefined;
+  const { Cors } = await import('./traffic/cors.ts');
+  return new Cors(cors, { declaration, records, hasAuthenticators: catalog.authenticators.length > 0 });
 }
 
 /** Sends the headers that every response has. */

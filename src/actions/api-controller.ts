@@ -34,7 +34,7 @@ import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import type { ListRuntime } from './start/list-runtime.ts';
-import { type ApiRuntime, visibleQuery } from './start/runtime.ts';
+import { type ApiRuntime, type TokenOptions, visibleQuery } from './start/runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
 export type Model<T extends object = object> =
@@ -377,6 +377,16 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
   ): JsonReply {
     return new JsonReply(value, options);
+  }
+
+  /**
+   * A token that the application accepts, signed with `security.jwt.secret`, or with the development key.
+   *
+   * @example
+   * return { token: await this.signToken({ sub: account.id, roles: account.roles }) };
+   */
+  signToken(options: TokenOptions): Promise<string> {
+    return this.#runtime.framework.signToken(options);
   }
 
   /** The list of an action; null if its rows are of another model, or if it declares no filters, sorts or search. */

@@ -70,27 +70,50 @@ function placed(command: string, positionals: readonly Positional[], places: rea
   return Object.fromEntries(places.map((value, index) => [positionals[index]?.name as string, value]));
 }
 
-export function integerOption(name: string, text: string, { min, max }: { min: number; max: number }): number {
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function integerOption(name: string, text: string, range: Range): number {
+  const number = wholeNumber(text, range);
+  if (number !== null) return number;
+  throw new CallFailure(`--${name} must be a whole number from ${range.min} to ${range.max}, not "${text}"`);
+}
+
+function wholeNumber(text: string, { min, max }: Range): number | null {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(number >= min && number <= max)) {
-    throw new CallFailure(`--${name} must be a whole number from ${min} to ${max}, not "${text}"`);
-  }
-  return number;
+  return number >= min && number <= max ? number : null;
 }
 
 export const listenOptions: Readonly<Record<'port' | 'host', Option>> = {
-  port: { value: 'N', doc: 'The port; 0 picks a free one. Default: app_main.server.port (3000).' },
-  host: { value: 'H', doc: 'The address to listen on. Default: app_main.server.host (127.0.0.1).' },
+  port: { value: 'N', doc: 'The port; 0 picks a free one. Default: PORT in the environment, else app_main.server.port (3000).' },
+  host: {
+    value: 'H',
+    doc: 'The address to listen on. Default: HOST in the environment, else app_main.server.host (127.0.0.1).',
+  },
 };
 
-/** The port and host of the call, if given. */
-export function listenOn(given: Given): { readonly port?: number; readonly host?: string } {
+const ports = { min: 0, max: 65_535 };
+
+/** The port and host of the command line or else of the environment, if given. An empty variable counts as not set. */
+export function listenOn(given: Given, env: NodeJS.ProcessEnv): { readonly port?: number; readonly host?: string } {
   const port = optionValue(given, 'port');
   const host = optionValue(given, 'host');
   if (host?.trim() === '')
     throw new CallFailure('--host must be an address, for example 127.0.0.1, or 0.0.0.0 for all addresses');
+  const place = host ?? (env.HOST?.trim() || undefined);
   return {
-    ...(port !== undefined && { port: integerOption('port', port, { min: 0, max: 65_535 }) }),
-    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port: integerOption('port', port, ports) }),
+    ...(port === undefined && env.PORT && { port: portOf(env.PORT) }),
+    ...(place !== undefined && { host: place }),
   };
+}
+
+function portOf(text: string): number {
+  const port = wholeNumber(text, ports);
+  if (port !== null) return port;
+  throw new CallFailure(
+    `the environment variable PORT must be a whole number from ${ports.min} to ${ports.max}, not "${text}"; change or unset it, or use --port`,
+  );
 }

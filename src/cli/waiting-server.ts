@@ -4,6 +4,7 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { retryLater } from '../response/problem-document.ts';
 import { targetOf } from '../response/request-target.ts';
+import type { Cors } from '../traffic/cors.ts';
 import { sendHealth } from '../traffic/health.ts';
 import { framingProblem, handleRejected, strictHttp } from '../traffic/protocol.ts';
 import { writeProblem } from '../traffic/raw-answer.ts';
@@ -14,7 +15,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 /** Responds while the database is unreachable: the process is live, but not ready. */
 export async function startWaiting(
   { health, requestIdHeader }: ServerDeclaration,
-  { host, port }: { readonly host: string; readonly port: number },
+  { cors, host, port }: { readonly host: string; readonly port: number; readonly cors?: Cors | undefined },
 ) {
   const unavailable = problem('database_unavailable', {}, { headers: retryLater });
   const ids = requestIdHeader === null ? null : new RequestIds(requestIdHeader);
@@ -23,6 +24,7 @@ export async function startWaiting(
     // the next request needs a new connection, so that it reaches the application
     response.setHeader('Connection', 'close');
     if (ids) response.setHeader(ids.header, ids.of(request));
+    cors?.mark(request, response);
     if (path === health.live) sendHealth(response, true);
     else if (path === health.ready) sendHealth(response, false);
     else writeProblem(framingProblem(request) ?? unavailable, request, response, ids);

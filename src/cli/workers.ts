@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../package-root.ts';
@@ -40,6 +41,8 @@ export function reportListening(address: string): void {
 export function untilWorkerStopped(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+    // the primary process replaces its workers
+    process.on('SIGHUP', () => undefined);
     process.on('message', (message) => {
       if (message === 'stop') resolve();
     });
@@ -58,9 +61,15 @@ export interface WorkersOptions {
   readonly onStart?: ((name: string, worker: Worker) => void) | undefined;
 }
 
+interface Started {
+  readonly worker: Worker;
+  /** The address, once it listens. Rejects if the worker ends before that. */
+  readonly listening: Promise<string>;
+}
+
 /**
  * Runs several workers behind one port until it is asked to stop. A worker that ends is restarted. If one fails before it first
- * listens, all are stopped.
+ * listens, all are stopped. SIGHUP replaces all workers, one by one.
  */
 export async function runWorkers(
   { count, args, onListening, onStart, shutdownTimeout }: WorkersOptions,
@@ -68,7 +77,10 @@ export async function runWorkers(
   io: Io,
 ): Promise<void> {
   cluster.setupPrimary({ exec: join(packageRoot, 'bin', 'declarest.js'), args: ['serve', ...args], cwd: io.cwd });
+  /** The workers that run, with those that are being replaced. */
   const workers = new Set<Worker>();
+  /** The worker of each name. One that ended is missing until it is restarted. */
+  const current = new Map<string, Worker>();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   let isStopping = false;
@@ -80,42 +92,124 @@ export async function runWorkers(
   };
   process.on('exit', kill);
 
-  function start(name: string): void {
+  function fork(name: string): Started {
     const worker = cluster.fork({ ...io.env, [marker]: name });
-    onStart?.(name, worker);
-    const startedAt = performance.now();
-    let isListening = false;
     workers.add(worker);
+    const started = Promise.withResolvers<string>();
+    started.promise.catch(() => undefined);
     worker.on('message', (message: { listening?: unknown } | null) => {
-      if (typeof message?.listening !== 'string' || isListening) return;
-      isListening = true;
-      if (++listening === count) onListening(message.listening);
+      if (typeof message?.listening === 'string') started.resolve(message.listening);
     });
     worker.on('exit', (code, signal) => {
       workers.delete(worker);
-      if (isStopping) return;
+      started.reject(new ApplicationFailure(`a worker ended with ${signal ?? `exit code ${code}`} before it listened`));
+    });
+    return { worker, listening: started.promise };
+  }
+
+  function adopt(name: string, worker: Worker): void {
+    current.set(name, worker);
+    onStart?.(name, worker);
+  }
+
+  /** Starts one of the first workers. */
+  function start(name: string): void {
+    const { worker, listening: ready } = fork(name);
+    adopt(name, worker);
+    ready.then((address) => {
+      restartAtEnd(name, worker);
+      if (++listening === count) onListening(address);
       // the worker itself has printed the reason
-      if (listening < count && !isListening) {
-        failed.reject(new ApplicationFailure(`a worker ended with ${signal ?? `exit code ${code}`} before it listened`));
-        return;
-      }
+    }, failed.reject);
+  }
+
+  /** Restarts a worker when it ends, unless another one has replaced it. */
+  function restartAtEnd(name: string, worker: Worker): void {
+    const startedAt = performance.now();
+    worker.on('exit', (code, signal) => {
+      if (isStopping || current.get(name) !== worker) return;
+      current.delete(name);
       pause = performance.now() - startedAt >= stableAfter ? 0 : Math.min(Math.max(2 * pause, firstPause), longestPause);
       say(io.stderr, `worker ${worker.process.pid} ended with ${signal ?? `exit code ${code}`}; starting another in ${pause} ms`);
       setTimeout(() => {
-        if (!isStopping) start(name);
+        if (isStopping || current.has(name)) return;
+        const { worker: next } = fork(name);
+        adopt(name, next);
+        restartAtEnd(name, next);
       }, pause);
     });
   }
 
+  /** Starts a new worker for each old one, which serves until the new one listens. */
+  async function replaceAll(): Promise<void> {
+    for (let i = 1; i <= count && !isStopping; i++) {
+      const name = String(i);
+      const fresh = fork(name);
+      try {
+        await fresh.listening;
+      } catch {
+        say(io.stderr, notReplaced(i - 1, count));
+        return;
+      }
+      const old = current.get(name);
+      adopt(name, fresh.worker);
+      restartAtEnd(name, fresh.worker);
+      if (old) await stopOne(old);
+    }
+    if (!isStopping) say(io.stderr, `restarted ${count} workers`);
+  }
+
+  async function stopOne(worker: Worker): Promise<void> {
+    if (worker.isConnected()) worker.send('stop');
+    const end = performance.now() + shutdownTimeout + grace;
+    while (workers.has(worker) && performance.now() < end) await sleep(20);
+    if (workers.has(worker)) worker.process.kill('SIGKILL');
+  }
+
+  let isReplacing = false;
+  let isAskedAgain = false;
+  async function reload(): Promise<void> {
+    // workers that start now load the new code already
+    if (listening < count || isStopping) return;
+    isAskedAgain = true;
+    if (isReplacing) return;
+    isReplacing = true;
+    while (isAskedAgain && !isStopping) {
+      isAskedAgain = false;
+      await replaceAll();
+    }
+    isReplacing = false;
+  }
+  const hungUp = Promise.withResolvers<void>();
+  const onHangup = () => void (isTerminalClosed(io) ? hungUp.resolve() : reload());
+  process.on('SIGHUP', onHangup);
+
   try {
     for (let i = 1; i <= count; i++) start(String(i));
-    await Promise.race([stopped, failed.promise]);
+    await Promise.race([stopped, hungUp.promise, failed.promise]);
   } finally {
     isStopping = true;
+    process.off('SIGHUP', onHangup);
     for (const worker of workers) if (worker.isConnected()) worker.send('stop');
     const end = performance.now() + shutdownTimeout + grace;
     while (workers.size > 0 && performance.now() < end) await sleep(20);
     kill();
     process.off('exit', kill);
+  }
+}
+
+function notReplaced(replaced: number, count: number): string {
+  const rest = `the other ${count - replaced} of ${count} workers were not restarted, and keep serving`;
+  return `a new worker could not start; ${rest}. Fix the error above, and send SIGHUP again`;
+}
+
+/** SIGHUP also means that the terminal was closed. Then the process has no terminal any more. */
+function isTerminalClosed({ stdout, stderr }: Io): boolean {
+  if (!stdout.isTTY && !stderr.isTTY) return false;
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return false;
+  } catch {
+    return true;
   }
 }

@@ -66,8 +66,9 @@ function checkShape(shape: Shape, value: unknown, path: Path, context: CheckCont
       return isPlainObject(value ?? {}) ? checkObject(shape, (value ?? {}) as Mapping, path, context) : mustBe();
     case 'either': {
       const written = Array.isArray(value) ? 'list' : isPlainObject(value) ? 'mapping' : 'scalar';
-      const option = written !== 'scalar' || typeof value === 'string' ? optionFor(shape, written) : null;
-      return option ? checkShape(option, value, path, context) : mustBe();
+      const option = optionFor(shape, written);
+      const isMeant = written !== 'scalar' || typeof value === (option?.kind === 'boolean' ? 'boolean' : 'string');
+      return option && isMeant ? checkShape(option, value, path, context) : mustBe();
     }
   }
 }

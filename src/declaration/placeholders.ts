@@ -52,6 +52,10 @@ function evaluate(expression: string, env: NodeJS.ProcessEnv, fail: (message: st
     return null;
   }
   if (useFallback && value === '') return null;
+  if (value === '' && processors !== '') {
+    fail(`the environment variable ${name} is empty; set it, or write %env(${processors}default:value:${name})%`);
+    return null;
+  }
   const what = useFallback ? `the default of ${name}` : `the environment variable ${name}`;
   let result: string | number | boolean | null = value;
   // the innermost processor is the last one

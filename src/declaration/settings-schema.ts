@@ -207,6 +207,38 @@ const metrics = object('metrics', {
   role: orNull(role, 'ROLE_METRICS', 'The required role; null means that they are public.'),
 });
 
+/** Not every text of this form is one that browsers send. */
+export const originPattern = /^(?:\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,]+)$/;
+const origin = text({
+  expected: 'an origin such as "https://app.example.org", without a path, or "*" for every origin',
+  pattern: originPattern,
+});
+const headerName = text({ expected: 'the name of a header such as "X-Session"', pattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/ });
+const origins = either(text({ expected: 'origins separated by commas', pattern: /\S/ }), list(origin, { min: 1 }));
+
+const cors = object('cors', {
+  origins: required(
+    nullable(origins),
+    'https://app.example.org',
+    'The origins whose pages may call the API: a list, a text with commas between them, or "*" for every origin; null means none.',
+  ),
+  credentials: optional(boolean(), false, 'Whether browsers may send cookies; not with the origin "*".'),
+  max_age: amount(600, 'Seconds for which browsers remember the response to a preflight request.', { min: 0, max: 86_400 }),
+  allow_headers: optional(list(headerName), [], 'Further request headers that pages may send.'),
+  expose_headers: optional(list(headerName), [], 'Further response headers that pages may read.'),
+});
+
+/** The settings of `compress: true`. */
+export const compressDefaults = { threshold: 1024, encodings: ['br', 'gzip'] } as const;
+const compress = object('compress', {
+  threshold: amount(compressDefaults.threshold, 'The size from which a response is compressed, in bytes.', { min: 0 }),
+  encodings: optional(
+    list(text({ values: ['br', 'gzip', 'deflate', 'zstd'] }), { min: 1 }),
+    compressDefaults.encodings,
+    'The encodings, the preferred one first.',
+  ),
+});
+
 const baseUrl = text({
   expected: 'empty, a path such as "/v1" or a URL such as "https://example.org/v1", without a slash at the end',
   pattern: /^(?:(?:https?:\/\/[^\s/?#]+)?(?:\/[^\s/?#]+)*)$/,
@@ -217,8 +249,15 @@ const proxy = text({
 });
 
 export const server = object('server', {
-  host: optional(text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }), '127.0.0.1', 'The address to listen on.'),
-  port: amount(3000, 'The port to listen on; 0 means any free one.', { min: 0, max: 65_535 }),
+  host: optional(
+    text({ expected: 'a host name or an address', pattern: /^[^\s/]+$/ }),
+    '127.0.0.1',
+    'The address to listen on. --host and HOST in the environment come first.',
+  ),
+  port: amount(3000, 'The port to listen on; 0 means any free one. --port and PORT in the environment come first.', {
+    min: 0,
+    max: 65_535,
+  }),
   base_url: optional(baseUrl, '', 'The prefix of every link and Location.'),
   body_limit: amount(1_048_576, 'The maximum size of a request body, in bytes.'),
   response_limit: amount(16_777_216, 'The maximum size of a response, in bytes; exports have no limit.', { min: 1024 }),
@@ -246,6 +285,12 @@ export const server = object('server', {
   ),
   busy_concurrent: amount(100, 'The maximum number of concurrent requests while the process or the database is overloaded.'),
   shutdown_timeout: amount(10_000, 'Milliseconds that a shutdown may take.'),
+  cors: orNull(cors, null, 'Which pages of other origins may call the API from a browser; null means none.'),
+  compress: optional(
+    either(boolean(), compress),
+    false,
+    'Whether responses are compressed; needs the package @fastify/compress.',
+  ),
   trust_proxy: optional(list(proxy), [], 'Proxies whose X-Forwarded-For is trusted; empty means none.'),
   rate_limit: orNull(rateLimit, null, 'How often a caller may send requests; null means no limit.'),
   idempotency: orNull(idempotency, {}, 'Requests with an Idempotency-Key run once; null means that such keys are ignored.'),

@@ -204,7 +204,11 @@ export interface SampleUserDeclaration {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' | 'health' | 'requestId'> {
+export interface ServerDeclaration extends Omit<Section<'server'>, 'compress' | 'cors' | 'rateLimit' | 'health' | 'requestId'> {
+  /** Null: responses are not compressed. */
+  readonly compress: CompressDeclaration | null;
+  /** Null: no page of another origin may read responses. */
+  readonly cors: CorsDeclaration | null;
   /** The limit of every API without its own limit; null: none. */
   readonly rateLimit: RateLimitDeclaration | null;
   readonly rateLimitStore: 'memory' | 'database';
@@ -212,6 +216,12 @@ export interface ServerDeclaration extends Omit<Section<'server'>, 'rateLimit' |
   /** The header of request ids; null if there is none. */
   readonly requestIdHeader: string | null;
 }
+
+export interface CorsDeclaration extends Omit<NonNullable<Section<'server'>['cors']>, 'origins'> {
+  readonly origins: readonly string[] | '*';
+}
+
+export type CompressDeclaration = Exclude<Section<'server'>['compress'], boolean>;
 
 export type MetricsDeclaration = NonNullable<ServerDeclaration['metrics']>;
 

@@ -1,7 +1,15 @@
 import type { FastifyReply } from 'fastify';
 
-/** Adds names of request headers to `vary`, which plugins of the host such as @fastify/cors may have set. */
+/** Adds names of request headers to `vary`, except those that the host or its plugins, such as @fastify/cors, have added. */
 export function addVary(reply: FastifyReply, names: string): void {
-  const others = reply.getHeader('vary');
-  reply.header('vary', others === undefined || others === '' ? names : `${[others].flat().join(', ')}, ${names}`);
+  const present = namesIn([reply.getHeader('vary') ?? []].flat().join(','));
+  const missing = namesIn(names).filter((name) => !present.some((other) => other.toLowerCase() === name.toLowerCase()));
+  if (missing.length > 0) reply.header('vary', [...present, ...missing].join(', '));
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }

@@ -4,6 +4,8 @@ import { type TargetLimits, targetProblem } from './target-limits.ts';
 
 /** Keys of `app_main.server` that concern a whole server, which a plugin does not have. */
 const serverKeys: ReadonlySet<string> = new Set([
+  'compress',
+  'cors',
   'host',
   'port',
   'header_limit',

@@ -3,6 +3,7 @@ import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { isExemptFromTimeout } from '../response/export-stream.ts';
 import { type ProblemFormatOf, retryLater } from '../response/problem-document.ts';
+import type { Cors } from './cors.ts';
 import { FairShares } from './fair-shares.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { framingProblem } from './protocol.ts';
@@ -52,6 +53,8 @@ export interface GateOptions {
   /** Called when the server begins to shut down. */
   readonly onDrain?: (() => void) | undefined;
   readonly onShed: (count: number, inFlight: number) => void;
+  /** Present if pages of other origins may read responses. */
+  readonly cors?: Cors | undefined;
   /** Null if responses have no request id. */
   readonly ids: RequestIds | null;
   /** Default: problems are JSON. */
@@ -123,7 +126,7 @@ export class Gate {
     };
     server.on('request', (request, response) => {
       this.#options.clientOf?.(request);
-      const isFree = !(this.#isBusy || this.#isFull()) || this.#options.isExempt(request.url as string);
+      const isFree = !(this.#isBusy || this.#isFull()) || this.#isExempt(request);
       if (!this.#admits(request, response, isFree)) return;
       if (this.#isBusy && !isFree) this.#enqueue(request, response, serve);
       else serve(request, response);
@@ -140,6 +143,11 @@ export class Gate {
   close(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
+  }
+
+  /** A rejected preflight request would hide from the page that the server is overloaded. */
+  #isExempt(request: IncomingMessage): boolean {
+    return this.#options.isExempt(request.url as string) || this.#options.cors?.isPreflight(request) === true;
   }
 
   #admits(request: IncomingMessage, response: ServerResponse, isFree: boolean): boolean {
@@ -161,8 +169,13 @@ export class Gate {
   }
 
   #refuse(found: Problem, request: IncomingMessage, response: ServerResponse, reason: ShedReason | null): void {
-    writeProblem(found, request, response, this.#options.ids, this.#options.formatOf);
+    this.#answer(found, request, response);
     this.#options.watch?.refused?.(request, found, reason);
+  }
+
+  #answer(found: Problem, request: IncomingMessage, response: ServerResponse): void {
+    this.#options.cors?.mark(request, response);
+    writeProblem(found, request, response, this.#options.ids, this.#options.formatOf);
   }
 
   #isFull(): boolean {
@@ -238,7 +251,7 @@ export class Gate {
       if (age < limit) break;
       if (!response.headersSent) {
         const late = problem('handler_timeout', { limit }, { headers: retryLater });
-        writeProblem(late, response.req, response, this.#options.ids, this.#options.formatOf);
+        this.#answer(late, response.req, response);
         this.#options.watch?.givenUp?.(late);
       } else if (age >= 2 * limit && !isExemptFromTimeout(response)) response.destroy();
     }

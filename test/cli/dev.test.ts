@@ -59,6 +59,17 @@ describe('declarest dev', () => {
     expect(await isGone(url)).toBe(true);
   });
 
+  test('listens on PORT of the environment, and rejects an invalid one', async () => {
+    const dev = start(['dev', smallApplication()], { env: { PORT: '0' } });
+    expect((await fetch(`${await addressOf(dev)}/api/person.json`)).status).toBe(200);
+    dev.child.kill('SIGINT');
+    expect(await dev.ended).toMatchObject({ code: 0 });
+    expect(await call(['dev', smallApplication()], { env: { PORT: 'x' } })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('the environment variable PORT must be'),
+    });
+  });
+
   test('ends its server even if it is killed itself', async () => {
     const dev = start(['dev', smallApplication(), '--port', '0']);
     const url = await addressOf(dev);

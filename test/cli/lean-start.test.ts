@@ -33,12 +33,13 @@ describe('serving an application loads only the modules it uses', () => {
     const loaded = await loadedBy(smallApplication(config), { NODE_ENV: 'production' });
     const packages = packagesIn(loaded);
     expect(packages).toEqual(expect.arrayContaining(['@mikro-orm/core', '@mikro-orm/sql', 'fastify', 'yaml']));
-    const needless = /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|light-my-request)$/;
+    const needless =
+      /^(pg|pg-.*|@mikro-orm\/postgresql|jose|ajv|@fastify\/.*compiler|@fastify\/(cors|compress)|light-my-request)$/;
     expect(packages.filter((name) => needless.test(name))).toEqual([]);
     const sources = sourcesIn(loaded);
     expect(sources).toEqual(expect.arrayContaining(['cli/commands/serve.ts', 'server.ts', 'dialect/sqlite/kysely-dialect.ts']));
     const unused =
-      /^inspect\/|^openapi\/(?!places)|^cli\/(commands\/(check|dev|explain|match|reference|routes|token)|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^telemetry\/(.*metrics|phases|journey|tracing|opentelemetry|query-text)/;
+      /^inspect\/|^openapi\/(?!places)|^cli\/(commands\/(check|dev|explain|match|reference|routes|token)|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^traffic\/(cors|compression)\.ts$|^telemetry\/(.*metrics|phases|journey|tracing|opentelemetry|query-text)/;
     expect(sources.filter((file) => unused.test(file))).toEqual([]);
     expect(loaded).not.toContain(http);
   });

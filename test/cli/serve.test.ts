@@ -16,6 +16,15 @@ async function json(url: string, options?: RequestInit): Promise<any> {
   return (await fetch(url, options)).json();
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
 /** Serves in this process for as long as `use` runs. */
 async function serving(
   argv: readonly string[],
@@ -228,6 +237,32 @@ describe('an application that cannot be served', () => {
     const { code, out, err } = await call(['serve', smallApplication(), ...anyPort, '--host', host]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(message);
+  });
+
+  test.each(['http', '65536', '-1', '80.5', ' '])('is not loaded if PORT is "%s"', async (port) => {
+    expect(await call(['serve', 'anywhere'], { env: { PORT: port } })).toEqual({
+      code: 2,
+      out: '',
+      err: `declarest: the environment variable PORT must be a whole number from 0 to 65535, not "${port}"; change or unset it, or use --port\n`,
+    });
+  });
+
+  test('listens on PORT and HOST of the environment, which come after the command line and before the configuration', async () => {
+    const free = await freePort();
+    const config = { 'config/server.yaml': 'app_main: { server: { port: 1, host: 203.0.113.1 } }' };
+    const env = { PORT: String(free), HOST: 'localhost' };
+    await serving([smallApplication(config)], (url) => expect(url).toMatch(new RegExp(`:${free}$`)), { env });
+    const port = '1';
+    await serving([smallApplication(config), ...anyPort], (url) => expect(url).not.toMatch(/:1$/), {
+      env: { ...env, PORT: port },
+    });
+    await serving([smallApplication(), ...anyPort, '--host', '127.0.0.1'], (url) => expect(url).toContain('//127.0.0.1:'), {
+      env: { HOST: '203.0.113.1' },
+    });
+    // an empty variable counts as not set
+    await serving([smallApplication({ 'config/server.yaml': 'app_main: { server: { port: 0 } }' })], () => {}, {
+      env: { PORT: '', HOST: '' },
+    });
   });
 
   test('is not loaded if LOG_LEVEL is invalid', async () => {

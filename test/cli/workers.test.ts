@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { smallApplication } from './applications.ts';
+import { smallApplication, write } from './applications.ts';
 import { call } from './call.ts';
 import { addressOf, type Spawned, start } from './spawned.ts';
 
@@ -97,4 +97,93 @@ test('--workers rejects an in-memory database, and an invalid number', async () 
     err: expect.stringMatching(/^declarest: --workers does not work with a database in memory/),
   });
   expect(await call(['serve', directory, '--workers', 'many'])).toMatchObject({ code: 2 });
+});
+
+describe('SIGHUP', () => {
+  /** Sends requests without a pause until it is stopped: some on kept connections, some on new ones. */
+  function requests(url: string) {
+    const failures: string[] = [];
+    const seen = new Set<string>();
+    let isOver = false;
+    let sent = 0;
+    const one = async (headers: Record<string, string>) => {
+      while (!isOver) {
+        try {
+          const response = await fetch(`${url}/who.json?wait=5`, { headers });
+          const { version } = (await response.json()) as { version: string };
+          if (response.status !== 200) failures.push(String(response.status));
+          seen.add(version);
+          sent++;
+        } catch (error) {
+          failures.push(String((error as Error).cause ?? error));
+        }
+      }
+    };
+    const all = Promise.all([one({}), one({}), one({ connection: 'close' }), one({ connection: 'close' })]);
+    return {
+      failures,
+      seen,
+      sent: () => sent,
+      stop: async () => {
+        isOver = true;
+        await all;
+      },
+    };
+  }
+
+  const versioned = (version: string) => who.replace('{ pid: process.pid }', `{ pid: process.pid, version: '${version}' }`);
+
+  test('replaces the workers one by one with the current code and configuration, without a failed request', async () => {
+    const { directory, database } = await application('sqlite');
+    write(directory, 'src/services/who.ts', versioned('one'));
+    const server = start(['serve', directory, '--port', '0', '--workers', '2']);
+    const url = await addressOf(server);
+    const before = await pidsOf(url);
+    const traffic = requests(url);
+
+    // the workers keep the address of the first start
+    write(directory, 'config/port.yaml', 'app_main: { server: { port: 1, request_id: X-Trace } }');
+    write(directory, 'src/services/who.ts', versioned('two'));
+    server.child.kill('SIGHUP');
+    await server.until(/^restarted 2 workers$/m);
+    const sent = traffic.sent();
+    for (let tries = 0; traffic.sent() < sent + 20 && tries < 200; tries++) await sleep(50);
+    await traffic.stop();
+    expect(traffic.failures).toEqual([]);
+    expect([...traffic.seen].sort()).toEqual(['one', 'two']);
+
+    const after = await pidsOf(url);
+    expect(after.size).toBe(2);
+    expect([...after].filter((pid) => before.has(pid))).toEqual([]);
+    const response = await fetch(`${url}/who.json`);
+    expect(await response.json()).toMatchObject({ version: 'two' });
+    expect(response.headers.get('x-trace')).not.toBeNull();
+    expect(server.printed.err).not.toContain('ended with');
+
+    expect((await ended(server)).code).toBe(0);
+    await database.drop();
+  });
+
+  test('keeps the old workers if the new code cannot start, and replaces them once it can', async () => {
+    const { directory, database } = await application('sqlite');
+    const server = start(['serve', directory, '--port', '0', '--workers', '2']);
+    const url = await addressOf(server);
+    const before = await pidsOf(url);
+
+    write(directory, 'config/more.yaml', 'app_main: { nothing: 1 }');
+    server.child.kill('SIGHUP');
+    await server.until(
+      /^a new worker could not start; the other 2 of 2 workers were not restarted, and keep serving\. Fix the error above, and send SIGHUP again$/m,
+    );
+    expect(server.printed.err).toContain('unknown key "nothing"');
+    expect(await pidsOf(url)).toEqual(before);
+
+    write(directory, 'config/more.yaml', '{}');
+    server.child.kill('SIGHUP');
+    await server.until(/^restarted 2 workers$/m);
+    const after = await pidsOf(url);
+    expect([...after].filter((pid) => before.has(pid))).toEqual([]);
+    expect((await ended(server)).code).toBe(0);
+    await database.drop();
+  });
 });

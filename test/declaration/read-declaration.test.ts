@@ -53,6 +53,8 @@ describe('an empty declaration', () => {
         stallTimeout: 30_000,
         shutdownTimeout: 10000,
         timing: false,
+        cors: null,
+        compress: null,
         trustProxy: [],
         rateLimit: null,
         rateLimitStore: 'memory',

@@ -42,7 +42,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Fields that (?:a list|\?q)))/,
+            /: (?:null|false|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Which pages|Whether responses are compressed|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -57,6 +57,8 @@ describe('the reference', () => {
     expect(app_main.security.sample_users).toEqual({ Ada: { id: 1, roles: [], claims: {} } });
     expect(app_main.security.jwt.jwks).toEqual({ keys: [] });
     expect(app_main.server.rate_limit).toEqual({ limit: 600, window: 60, by: 'user', store: 'memory' });
+    expect(app_main.server.cors).toMatchObject({ origins: 'https://app.example.org', credentials: false });
+    expect(app_main.server.compress).toEqual({ threshold: 1024, encodings: ['br', 'gzip'] });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
     expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
     expect(app_main.apis.person.actions._index.description).toMatchObject({ GET: null });

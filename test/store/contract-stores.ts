@@ -179,7 +179,13 @@ export class Stores {
     };
     const visibility = new Visibility<ApiRequest>();
     const executor = kind === 'rows' ? compilers.executor : null;
-    const framework = new Framework(mapper, declaration, { visibility, executor, denormalizers: new Map(), prefix: '' });
+    const framework = new Framework(mapper, declaration, {
+      visibility,
+      executor,
+      denormalizers: new Map(),
+      surroundings: { directory: '.', production: false },
+      prefix: '',
+    });
     const runtimes = new Map<string, ApiRuntime>();
     for (const api of declaration.apis) {
       const guardFor = (roles: readonly string[]) => compileGuard(roles, voters);

@@ -50,6 +50,8 @@ import { type ApiRuntime, Framework, userOf } from './runtime.ts';
 /** The input for the handlers of an application. */
 interface Compiled {
   readonly declaration: Declaration;
+  readonly directory: string;
+  readonly production: boolean;
   readonly records: readonly RouteRecord[];
   readonly mapper: Mapper;
   readonly voters: VoterRegistry;
@@ -68,7 +70,20 @@ interface Compiled {
 
 /** Makes the handler of each route and method. Everything that does not depend on a request is resolved here. */
 export function compileHandlers(
-  { challenge, compiledReads, create, declaration, denormalizers, mapper, pathRules = {}, prefix, records, voters }: Compiled,
+  {
+    challenge,
+    compiledReads,
+    create,
+    declaration,
+    denormalizers,
+    directory,
+    mapper,
+    pathRules = {},
+    prefix,
+    production,
+    records,
+    voters,
+  }: Compiled,
   compilers: Compilers,
 ): HandlerFor {
   const { access, executor, observer, places } = compilers;
@@ -87,6 +102,7 @@ export function compileHandlers(
     pathRules,
     executor: compiledReads ? executor : null,
     places,
+    surroundings: { directory, production },
   });
   const controllers = new Map<ApiDeclaration, { controller: ApiController; runtime: ApiRuntime }>();
   for (const api of declaration.apis) {

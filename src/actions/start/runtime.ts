@@ -35,6 +35,23 @@ import { type ExportPlaces, exportPlaces } from '../export-places.ts';
 import type { ControllerHooks, HookName } from '../hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
 
+/** Where the application is, and whether it may use its development key. */
+interface Surroundings {
+  readonly directory: string;
+  readonly production: boolean;
+}
+
+/** What a token is made from. */
+export interface TokenOptions {
+  /** The id of the user. */
+  readonly sub: string | number;
+  readonly roles?: readonly string[];
+  /** Seconds; eight hours by default. */
+  readonly expiresIn?: number;
+  /** Further claims. They cannot replace those that Declarest sets. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
 /** The state that all APIs of an application share. */
 export class Framework {
   readonly mapper: Mapper;
@@ -45,6 +62,7 @@ export class Framework {
   readonly pathRules: PathRules;
   /** Decides which rows a caller can see, also if they are embedded or referenced. */
   readonly visibility: Visibility<ApiRequest>;
+  readonly #surroundings: Surroundings;
   readonly #executor: Executor | null;
   /** Reads rows as objects for code of the application; null if only MikroORM reads rows. */
   readonly subjects: SubjectReads | null;
@@ -69,8 +87,10 @@ export class Framework {
       pathRules = {},
       places = exportPlaces(declaration),
       prefix,
+      surroundings,
       visibility,
     }: {
+      surroundings: Surroundings;
       visibility: Visibility<ApiRequest>;
       executor: Executor | null;
       denormalizers: Denormalizers;
@@ -79,6 +99,7 @@ export class Framework {
       places?: ExportPlaces | undefined;
     },
   ) {
+    this.#surroundings = surroundings;
     this.visibility = visibility;
     this.#executor = executor;
     this.subjects = executor && new SubjectReads(mapper, executor);
@@ -95,6 +116,17 @@ export class Framework {
     this.tags = new EntityTags(secretsOf(declaration));
     this.responses = new ResponseBuffer(declaration.server);
     this.places = places;
+  }
+
+  /** A token that the application itself accepts. */
+  async signToken({ sub, roles = [], ...options }: TokenOptions): Promise<string> {
+    const { jwt } = this.declaration.security;
+    if (jwt === null) throw new Error('security.jwt is null, so the application accepts no tokens; declare it to sign tokens');
+    // loaded only by applications that sign tokens
+    const { jwtSecret } = await import('../../access/jwt-keys.ts');
+    const { signToken } = await import('../../access/sign-token.ts');
+    const secret = await jwtSecret(jwt, this.#surroundings);
+    return signToken({ ...options, secret, declaration: jwt, sub: String(sub), roles });
   }
 
   /** The metadata of an entity's class. */

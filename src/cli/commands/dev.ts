@@ -19,7 +19,7 @@ export default {
   example: 'declarest dev my-application --port 8080',
 
   async run(given, io) {
-    const { port, host } = listenOn(given);
+    const { port, host } = listenOn(given, io.env);
     const directory = applicationDirectory(given.positionals.dir, io);
     const stopped = io.untilStopped().then(() => 'stop' as const);
     const watcher = watchApplication(directory);

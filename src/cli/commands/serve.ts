@@ -20,7 +20,7 @@ export default {
     'Prints "listening on http://127.0.0.1:N" on stdout when the server is ready. Before that, it lists PUBLIC routes (no role required), the mode (NODE_ENV) and the address of the docs page on stderr.',
     'Logs go to stderr as JSON, one object per line, without secrets. LOG_LEVEL=info logs every request; the default is app_main.server.log.level (warn).',
     'On SIGTERM or SIGINT, running requests may finish within app_main.server.shutdown_timeout. A second signal stops the server at once.',
-    '--workers N starts N processes and replaces a process that ends. A signal to the main process stops all of them.',
+    '--workers N starts N processes and replaces a process that ends. A signal to the main process stops all of them. SIGHUP restarts them one by one with the current code and configuration, without a failed request.',
     'If the database is unreachable, the server waits for it and answers requests with 503.',
   ],
   options: {
@@ -32,12 +32,12 @@ export default {
   example: 'declarest serve my-application --port 8080 --host 0.0.0.0',
 
   async run(given, io) {
-    const requested = listenOn(given);
+    const requested = listenOn(given, io.env);
     const level = logLevel(io.env);
     const workers = workersIn(given);
     // loaded only for several processes
     const several = workers > 1 ? await import('../workers.ts') : null;
-    if (several && !several.isWorker()) return serveBy(several, workers, given, io);
+    if (several && !several.isWorker()) return serveBy(several, workers, given, requested, io);
     return serveHere(given, requested, level, several, io);
   },
 } satisfies Command;
@@ -100,7 +100,13 @@ function workersIn(given: Given): number {
 }
 
 /** Prepares the database once, then runs the workers. */
-async function serveBy(several: Several, count: number, given: Given, io: Io): Promise<ExitCode> {
+async function serveBy(
+  several: Several,
+  count: number,
+  given: Given,
+  requested: ReturnType<typeof listenOn>,
+  io: Io,
+): Promise<ExitCode> {
   const stopped = io.untilStopped();
   const application = await openApplication(given.positionals.dir, io);
   const { server } = application.declaration;
@@ -114,13 +120,15 @@ async function serveBy(several: Several, count: number, given: Given, io: Io): P
   if ((await reachDatabase(application)) === null) await orClose(application, () => prepareOnce(application, io));
   await application.mapper.close(true);
   await announceAccess(application, io);
-  const options = Object.entries(given.options).flatMap(([name, values]) =>
-    values.map((value) => (value === '' ? `--${name}` : `--${name}=${value}`)),
-  );
+  // workers that start later keep the address, even if the configuration has changed
+  const { host, port } = { ...server, ...requested };
+  const flags = isGiven(given, 'timing') ? ['--timing'] : [];
+  const options = [`--host=${host}`, `--port=${port}`, `--workers=${count}`, ...flags];
   const args = [applicationDirectory(given.positionals.dir, io), ...options];
   const onListening = (address: string) => announceListening(application, address, io);
   const onStart = server.metrics ? (await import('../shared-metrics.ts')).relayMetrics() : undefined;
-  await several.runWorkers({ count, args, shutdownTimeout: server.shutdownTimeout, onListening, onStart }, stopped, io);
+  const { shutdownTimeout } = server;
+  await several.runWorkers({ count, args, shutdownTimeout, onListening, onStart }, stopped, io);
   return 0;
 }
 
@@ -224,7 +232,9 @@ async function answerUntilReached(
 ): Promise<number | null> {
   const { startWaiting } = await import('../waiting-server.ts');
   const { untilReached } = await import('../database-start.ts');
-  const waiting = await listen(place, () => startWaiting(application.declaration.server, place));
+  const { corsOf } = await import('../../server.ts');
+  const cors = await corsOf(application);
+  const waiting = await listen(place, () => startWaiting(application.declaration.server, { ...place, cors }));
   try {
     say(io.stderr, `${trouble}; waiting for it, and returning 503 on ${addressOf(waiting.address)} until then`);
     if (await untilReached(application, stopped)) return waiting.address.port;
@@ -252,7 +262,7 @@ function listenRemedy(error: unknown, port: number): string {
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return 'this machine does not have that address; use --host 127.0.0.1, or --host 0.0.0.0 for all its addresses';
+      return 'this machine does not have that address; use --host 127.0.0.1, or --host 0.0.0.0 for all its addresses (the environment variable HOST sets it too)';
     default:
       return messageOf(error);
   }

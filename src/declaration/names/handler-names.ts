@@ -19,6 +19,7 @@ export type BaseMethod =
   | 'afterFetch'
   | 'paginate'
   | 'query'
+  | 'signToken'
   | 'transactional'
   | 'validate';
 

@@ -4,9 +4,11 @@ import { unreadable } from '../placeholders.ts';
 import { deepFreeze } from '../plain-object.ts';
 import type { Report } from '../report.ts';
 import { appMain, crudLoader, routes, type WrittenAppMain } from '../schema.ts';
+import { compressDefaults } from '../settings-schema.ts';
 import type { Source } from '../source.ts';
 import type { Catalog, Declaration, SchemaMode, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
+import { readCors } from './read-cors.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 
@@ -25,7 +27,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
     routes: routeEntries,
     database: { ...database, schema: database.schema ?? defaultSchema(database.url, options.production) },
     security: readSecurity(written.security, catalog, report, options),
-    server: readServer(written.server),
+    server: readServer(written.server, report),
     exports,
     openapi: { ...openapi, docs: openapi.path === null ? null : openapi.docs },
     formats,
@@ -42,9 +44,14 @@ function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {
   return written as WrittenAppMain;
 }
 
-function readServer({ health, rate_limit, request_id, ...written }: WrittenAppMain['server']): ServerDeclaration {
+function readServer(
+  { compress, cors, health, rate_limit, request_id, ...written }: WrittenAppMain['server'],
+  report: Report,
+): ServerDeclaration {
   return {
     ...camelCased(written),
+    compress: compress === true ? compressDefaults : compress || null,
+    cors: cors && readCors(cors, report),
     rateLimit: rate_limit && readRateLimit('default', rate_limit),
     rateLimitStore: rate_limit?.store ?? 'memory',
     health: health ?? { live: null, ready: null },
