@@ -46,6 +46,10 @@ export const postgresqlReplacements: readonly Replacement[] = [
   ['DATABASE_URL=postgresql://app:app@127.0.0.1:5432/app npx declarest migrate', 'npx declarest migrate'],
   ['DATABASE_URL=postgresql://app@127.0.0.1/app npx declarest migrate', 'npx declarest migrate'],
   ['The production server applies', 'The server applies'],
+  [
+    'SQLite works in production as well: set `schema: migrate` for development too, create the folder `migrations/sqlite`, run `npx declarest migrate create` without `DATABASE_URL`, and start with `DATABASE_URL=sqlite:var/app.db`.\n\n',
+    '',
+  ],
   ['to try requests;', 'to try requests, with a database (`docker compose up -d db`);'],
 ];
 

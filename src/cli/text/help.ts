@@ -35,7 +35,11 @@ export function programHelp(groups: typeof commandGroups, look: Look): string {
   ]);
 }
 
-export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand, look: Look): string {
+export function commandHelp(
+  { name, summary }: Pick<CommandEntry, 'name' | 'summary'>,
+  command: LoadedCommand,
+  look: Look,
+): string {
   const { actions, details, positionals, exitCodes, example } = command;
   const page = pageOf(look);
   const places = positionals.map((positional) => [positional.name, positional.doc] as const);
