@@ -53,7 +53,7 @@ export function missingPackage(directory: string, error: unknown): string | null
   const name = /^Cannot find package '((?:@[^/']+\/)?[^/']+)/.exec((error as Error).message)?.[1];
   if (name === undefined) return null;
   const manifest = manifestOf(directory);
-  if (!manifest) return `the package "${name}" is not installed, and there is no package.json; run "npm install ${name}"`;
+  if (!manifest) return `the package "${name}" is not installed, and package.json is missing; run "npm install ${name}"`;
   const declared = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'].some((key) =>
     Object.hasOwn((manifest.value[key] ?? {}) as object, name),
   );

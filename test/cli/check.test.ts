@@ -220,7 +220,7 @@ describe('an incomplete project', () => {
       '{ "type": "module", "dependencies": { "left-pad": "1" } }',
       'the package "left-pad" is in package.json, but not installed; run "npm install"',
     ],
-    [null, 'the package "left-pad" is not installed, and there is no package.json; run "npm install left-pad"'],
+    [null, 'the package "left-pad" is not installed, and package.json is missing; run "npm install left-pad"'],
   ])('with the package.json %s gets one error that names a package that is not installed', async (manifest, message) => {
     const model = "import 'left-pad';\nexport const Person = {};\n";
     const directory = smallApplication({ 'package.json': manifest, 'src/models/person.ts': model });
