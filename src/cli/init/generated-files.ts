@@ -23,12 +23,12 @@ export interface Choices {
   readonly time: Date;
 }
 
-/** Versions of the packages in a new application, besides Declarest. */
+/** Versions of the packages in a new application, besides Declarest. The packages of MikroORM fit only if all have one version. */
 export const dependencies = {
-  '@mikro-orm/core': '^7.2.1',
-  '@mikro-orm/migrations': '^7.2.1',
-  '@mikro-orm/postgresql': '^7.2.1',
-  '@mikro-orm/sql': '^7.2.1',
+  '@mikro-orm/core': '7.2.1',
+  '@mikro-orm/migrations': '7.2.1',
+  '@mikro-orm/postgresql': '7.2.1',
+  '@mikro-orm/sql': '7.2.1',
   fastify: '^5.12.8',
 } as const;
 
