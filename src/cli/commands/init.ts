@@ -44,10 +44,10 @@ export default {
     const dir = given.positionals.dir ?? (await answer(io, 'Directory', '.'));
     const directory = resolve(io.cwd, dir);
     const choices = await choicesOf(given, io, directory);
+    const installs = await wantsInstall(given, io, choices.manager);
     const shown = relative(io.cwd, directory) || 'the current directory';
     writeNewFiles(directory, shown, generatedFiles(choices));
     say(io.stdout, `created ${choices.name} in ${shown}`);
-    const installs = await wantsInstall(given, io, choices.manager);
     if (installs) await install(choices.manager, directory);
     io.stdout.write(nextSteps(choices, { folder: relative(io.cwd, directory), installs }));
     return 0;
