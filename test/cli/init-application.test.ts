@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtPackage } from '../../scripts/command.ts';
@@ -30,6 +30,14 @@ beforeAll(async () => {
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(name === 'declarest' ? (builtPackage ?? root) : join(root, 'node_modules', name), link);
   }
+});
+
+test.runIf(builtPackage)('declarest init runs before the other packages are installed', () => {
+  const copy = join(temporary.directory, 'package');
+  cpSync(builtPackage as string, copy, { recursive: true });
+  const made = join(temporary.directory, 'early');
+  const args = [join(copy, 'bin', 'declarest.js'), 'init', made];
+  expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
 });
 
 describe('an application made by declarest init', () => {

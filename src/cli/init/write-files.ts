@@ -1,6 +1,5 @@
 import { lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isPlainObject } from '../../declaration/plain-object.ts';
 import { CallFailure } from '../failure.ts';
 
 /** Writes files into a directory. If one of them exists, or a file is in the place of a folder, nothing is written. */
@@ -50,7 +49,9 @@ function installedDependencies(directory: string): { dependencies?: Dependencies
   try {
     const manifest: unknown = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
     const known = ['dependencies', 'devDependencies', 'packageManager'];
-    return isPlainObject(manifest) && Object.keys(manifest).every((key) => known.includes(key)) ? manifest : null;
+    if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest)) return null;
+    const isBare = Object.keys(manifest).every((key) => known.includes(key));
+    return isBare ? (manifest as { dependencies?: Dependencies; devDependencies?: Dependencies }) : null;
   } catch {
     return null;
   }
