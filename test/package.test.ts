@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtPackage } from '../scripts/command.ts';
 import { noteLoaded, packagesIn } from './support/loaded-modules.ts';
@@ -160,8 +160,12 @@ describe('the built package', () => {
     expect(paths).toEqual(
       expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'sbom.json', 'index.js', 'index.d.ts']),
     );
-    // the runtime of generated clients goes out as it is
+    // the runtime of generated clients and the files of new applications go out as they are
     const sources = paths.filter((path: string) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
-    expect(sources).toEqual(['assets/client-runtime.ts']);
+    expect(sources.filter((path: string) => !path.startsWith('assets/init/'))).toEqual(['assets/client-runtime.ts']);
+    const templates = readdirSync(join(root, 'assets', 'init'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+    expect(paths).toEqual(expect.arrayContaining(templates));
   });
 });

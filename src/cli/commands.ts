@@ -29,6 +29,7 @@ export const commandGroups: readonly { readonly title: string; readonly commands
   {
     title: 'Generate',
     commands: [
+      entry('init', 'Create a new application.', () => import('./commands/init.ts')),
       entry('openapi', 'Print the OpenAPI document.', () => import('./commands/openapi.ts')),
       entry('client', 'Generate a typed client in TypeScript.', () => import('./commands/client.ts')),
       entry('token', 'Print an access token for development and tests.', () => import('./commands/token.ts')),

@@ -5,7 +5,7 @@ import type { OpenApiDocument } from '../openapi/document.ts';
 import { ApplicationFailure, CallFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
-const smallest = `An application needs at least these files:
+const smallest = `It needs at least these files:
 
   package.json            { "type": "module" }
   config/routes.yaml      app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }
@@ -24,8 +24,10 @@ export function applicationDirectory(given: string | undefined, { cwd }: Io): st
   if (!isDirectory(directory))
     throw new CallFailure(`the directory ${given} does not exist; give the directory of an application`);
   const config = resolve(directory, 'config');
-  if (!isDirectory(config) || !readdirSync(config).some((name) => /\.ya?ml$/.test(name)))
-    throw new ApplicationFailure(`${config} has no configuration. ${smallest}`);
+  const remedy = `run "declarest init${given === undefined ? '' : ` ${given}`}" to create an application. ${smallest}`;
+  if (!isDirectory(config)) throw new ApplicationFailure(`no config directory in ${directory}; ${remedy}`);
+  if (!readdirSync(config).some((name) => /\.(ya?ml|m?[jt]s)$/.test(name)))
+    throw new ApplicationFailure(`no configuration file in ${config}; ${remedy}`);
   return directory;
 }
 

@@ -5,6 +5,8 @@ import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
 import type { Create } from './names/create.ts';
+import { commonJsError, missingPackage } from './project.ts';
+import { DeclarationErrors } from './report.ts';
 import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';
 
@@ -14,17 +16,31 @@ export type CatalogKinds = Readonly<
 
 const classKinds = ['models', 'controllers', 'voters', 'denormalizers', 'normalizers', 'authenticators'] as const;
 
-/** Loads the exports of the modules in `src/` of an application. Errors while loading a module are returned as faults. */
+interface Fault extends ReportedError {
+  /** Whether a package is not installed. */
+  readonly isMissing?: boolean;
+}
+
+/**
+ * Loads the exports of the modules in `src/` of an application. Errors while loading a module are returned as faults. Throws if Node
+ * cannot load any module, or a package is not installed.
+ */
 export async function loadCatalog(
   dir: string,
   kinds: CatalogKinds,
 ): Promise<{ readonly catalog: Catalog; readonly faults: readonly ReportedError[] }> {
   resolveFromHere();
-  const faults: ReportedError[] = [];
+  const folders = [...[...classKinds, 'services'].map((kind) => `src/${kind}`), 'config'];
+  const commonJs = commonJsError(dir, () => folders.flatMap((folder) => moduleFiles(dir, folder)));
+  if (commonJs) throw new DeclarationErrors([commonJs]);
+  const faults: Fault[] = [];
   const belongs = { ...kinds, controllers: isClass, services: () => true };
   const catalog: Partial<Record<keyof Catalog, readonly Exported[]>> = {};
   // One after the other: the order in which modules are evaluated must not depend on how fast they load.
   for (const kind of [...classKinds, 'services'] as const) catalog[kind] = onlyOnce(await load(kind));
+  // without these modules, most other errors would be consequences
+  const missing = faults.filter(({ isMissing }) => isMissing);
+  if (missing.length > 0) throw new DeclarationErrors(missing);
   return { catalog: Object.freeze(catalog) as Catalog, faults };
 
   async function load(kind: keyof Catalog): Promise<Exported[]> {
@@ -110,7 +126,7 @@ function moduleFiles(dir: string, folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-async function exportsOf(dir: string, file: string, faults: ReportedError[]): Promise<[string, unknown][]> {
+async function exportsOf(dir: string, file: string, faults: Fault[]): Promise<[string, unknown][]> {
   try {
     const exported: object = await import(pathToFileURL(join(dir, file)).href);
     return Object.entries(exported).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -121,7 +137,9 @@ async function exportsOf(dir: string, file: string, faults: ReportedError[]): Pr
 }
 
 /** The error of a module, with its place if the stack has one in the application. */
-function faultOf(dir: string, file: string, error: unknown): ReportedError {
+function faultOf(dir: string, file: string, error: unknown): Fault {
+  const missing = missingPackage(dir, error);
+  if (missing !== null) return { place: null, path: [file], message: missing, isMissing: true };
   const [message = 'it cannot be loaded'] = (error instanceof Error ? error.message : String(error)).split('\n');
   // Node writes absolute paths, and repeats the importing file.
   const shortened = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fullApplication, smallApplication, writeFiles } from './applications.ts';
 import { call } from './call.ts';
 import { run } from './spawned.ts';
@@ -168,16 +168,20 @@ test('a directory that does not exist is a usage error', async () => {
 });
 
 test.each([
-  ['no directory config', {}],
-  ['no YAML in config', { 'config/readme.txt': 'nothing' }],
-])('the error for a directory with %s lists the files that an application needs', async (_, files) => {
-  const directory = writeFiles(files);
-  const { code, out, err } = await call(['check', directory]);
-  expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toContain(`declarest: ${directory}/config has no configuration. An application needs at least these files:\n`);
-  for (const file of ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'])
-    expect(err).toContain(file);
-});
+  ['no directory config', {}, (directory: string) => `no config directory in ${directory}`],
+  ['no YAML in config', { 'config/readme.txt': '' }, (directory: string) => `no configuration file in ${directory}/config`],
+])(
+  'the error for a directory with %s names the command that creates an application, and the files it needs',
+  async (_, files, cause) => {
+    const directory = writeFiles(files);
+    const { code, out, err } = await call(['check', directory]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    const remedy = `run "declarest init ${directory}" to create an application. It needs at least these files:`;
+    expect(err).toContain(`declarest: ${cause(directory)}; ${remedy}\n`);
+    for (const file of ['package.json', 'config/routes.yaml', 'config/app_main.yaml', 'src/models/person.ts'])
+      expect(err).toContain(file);
+  },
+);
 
 test('the printed files make a valid application', async () => {
   const { err } = await call(['check', writeFiles({})]);
@@ -193,4 +197,34 @@ test('the printed files make a valid application', async () => {
 test('an open handle of a module does not keep a finished command running', async () => {
   const application = smallApplication({ 'src/services/timer.ts': 'setInterval(() => {}, 1000);\nexport const timer = {};\n' });
   expect(await run(['check', application])).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n', err: '' });
+});
+
+describe('an incomplete project', () => {
+  test('whose package.json is CommonJS, as npm init writes it, gets one error that says so', async () => {
+    const directory = smallApplication({ 'package.json': '{\n  "name": "a",\n  "type": "commonjs"\n}\n' });
+    const { code, out, err } = await run(['check', directory]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(
+      'package.json:3:3: this package is CommonJS, but src/models/person.ts uses import or export; set "type": "module" in package.json\n1 error\n',
+    );
+  });
+
+  test('whose package.json has no type is checked as usual', async () => {
+    const { code, out } = await run(['check', smallApplication({ 'package.json': '{ "name": "a" }' })]);
+    expect({ code, out }).toEqual({ code: 0, out: 'ok: 1 API, 2 routes\n' });
+  });
+
+  test.each([
+    ['{ "type": "module" }', 'the package "left-pad" is not installed; run "npm install left-pad"'],
+    [
+      '{ "type": "module", "dependencies": { "left-pad": "1" } }',
+      'the package "left-pad" is in package.json, but not installed; run "npm install"',
+    ],
+    [null, 'the package "left-pad" is not installed, and package.json is missing; run "npm install left-pad"'],
+  ])('with the package.json %s gets one error that names a package that is not installed', async (manifest, message) => {
+    const model = "import 'left-pad';\nexport const Person = {};\n";
+    const directory = smallApplication({ 'package.json': manifest, 'src/models/person.ts': model });
+    const { code, err } = await run(['check', directory]);
+    expect({ code, err }).toEqual({ code: 1, err: `src/models/person.ts: ${message}\n1 error\n` });
+  });
 });

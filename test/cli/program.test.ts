@@ -27,7 +27,7 @@ describe('help', () => {
       ['Run', ['serve', 'dev']],
       ['Inspect', ['check', 'routes', 'match', 'explain', 'access']],
       ['Database', ['migrate']],
-      ['Generate', ['openapi', 'client', 'token', 'reference']],
+      ['Generate', ['init', 'openapi', 'client', 'token', 'reference']],
     ]);
   });
 

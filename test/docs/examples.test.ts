@@ -50,6 +50,12 @@ describe.each(['README.md', 'docs/reference/cli.md'])('the README application in
   });
 });
 
+test('declarest init responds as shown in docs/reference/cli.md', async () => {
+  const cwd = join(temporary.directory, 'init');
+  mkdirSync(cwd);
+  await expectShown(new Console('', { cwd, env: { npm_config_user_agent: '' } }), stepsFor('docs/reference/cli.md', 'init'));
+});
+
 describe('the README application in docs/how-to/review-access.md', () => {
   const page = 'docs/how-to/review-access.md';
   const directory = join(temporary.directory, 'access-review', 'notes');

@@ -35,7 +35,11 @@ export function programHelp(groups: typeof commandGroups, output: OutputStyle): 
   ]);
 }
 
-export function commandHelp({ name, summary }: CommandEntry, command: LoadedCommand, output: OutputStyle): string {
+export function commandHelp(
+  { name, summary }: Pick<CommandEntry, 'name' | 'summary'>,
+  command: LoadedCommand,
+  output: OutputStyle,
+): string {
   const { actions, details, positionals, exitCodes, example } = command;
   const page = pageOf(output);
   const places = positionals.map((positional) => [positional.name, positional.doc] as const);
