@@ -44,8 +44,7 @@ const types: readonly [RegExp, (declared: string, sizes: readonly number[], samp
   ],
   [
     /^time$/,
-    (declared, _, sample) =>
-      isOther(sample, /^\d\d:\d\d(?::\d\d)?$/) ? asText(declared, 'not only times') : value('time()', ''),
+    (declared, _, sample) => (isOther(sample, /^\d\d:\d\d:\d\d$/) ? asText(declared, 'not only times') : value('time()', '')),
   ],
   [/^json/, () => value('json()', '')],
   [/^(?:uuid|guid)$/, (declared) => value('uuid()', columnType(declared), { isAddressable: true })],
