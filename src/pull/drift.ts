@@ -6,7 +6,7 @@ import { faultOf } from '../database/schema/schema-errors.ts';
 import { wantedTables } from '../database/schema/wanted-tables.ts';
 import { type Naming, propertySource } from './model-source.ts';
 import { propertyName } from './names.ts';
-import { keyOf, labelOf } from './plan.ts';
+import { keyOf, labelOf } from './table-key.ts';
 
 export interface DriftOptions {
   readonly mapper: Mapper;

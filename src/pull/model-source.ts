@@ -1,14 +1,8 @@
 import { basename, dirname, relative } from 'node:path/posix';
 import type { NamingStrategy } from '@mikro-orm/core';
 import { type InventoryColumn, type InventoryIndex, literalOf } from '../database/schema/inventory.ts';
-import {
-  type Association,
-  type ColumnProperty,
-  defaultSchema,
-  type JoinTable,
-  type PlannedModel,
-  type PlannedProperty,
-} from './plan.ts';
+import type { Association, ColumnProperty, JoinTable, PlannedModel, PlannedProperty } from './plan.ts';
+import { defaultSchema } from './table-key.ts';
 
 /** Names that MikroORM chooses if a model does not. */
 export type Naming = Pick<NamingStrategy, 'classToTableName' | 'propertyToColumnName' | 'joinKeyColumnName' | 'indexName'>;

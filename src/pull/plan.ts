@@ -7,6 +7,7 @@ import type {
   PropertyMapping,
 } from '../database/schema/inventory.ts';
 import { associationName, className, fileName, plural, propertyName, takeName, troubleIn } from './names.ts';
+import { keyOf, labelOf } from './table-key.ts';
 
 /** A model that the application has already. */
 export interface ExistingModel extends TableName {
@@ -132,17 +133,6 @@ export function planModels(options: PlanOptions): Plan {
     return model ? [{ model, property: joinProperty(join, new Set()) }] : [];
   });
   return { models, skipped, unmapped };
-}
-
-export function labelOf({ name, schema }: TableName): string {
-  return schema === null ? name : `${schema}.${name}`;
-}
-
-/** The schema whose tables need no schema in their names. */
-export const defaultSchema = 'public';
-
-export function keyOf({ name, schema }: TableName): string {
-  return JSON.stringify([schema ?? defaultSchema, name]);
 }
 
 function freeFile(name: string, isTaken: (file: string) => boolean): string {

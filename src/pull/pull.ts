@@ -10,7 +10,8 @@ import { apisYaml, appYaml, packageJson, routesYaml } from './declaration-source
 import { driftOf } from './drift.ts';
 import { existingModels, hasConfiguration, ignoredNames } from './existing-models.ts';
 import { modelSource, type Naming, propertySource } from './model-source.ts';
-import { keyOf, labelOf, type Plan, type PlanOptions, planModels } from './plan.ts';
+import { type Plan, type PlanOptions, planModels } from './plan.ts';
+import { keyOf, labelOf } from './table-key.ts';
 
 export interface PullOptions {
   readonly directory: string;
