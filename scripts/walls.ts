@@ -8,6 +8,7 @@ export const layers: readonly (string | readonly string[])[] = [
   'index.ts',
   'testing.ts',
   'inspect',
+  'pull',
   'server.ts',
   'plugin.ts',
   'application.ts',

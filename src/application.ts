@@ -248,7 +248,7 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
 }
 
 /** Whether a value is a result of `defineEntity`, or a class that was passed to it. */
-function isModel(value: unknown): boolean {
+export function isModel(value: unknown): boolean {
   return EntitySchema.is(value) || (typeof value === 'function' && EntitySchema.REGISTRY.has(value as never));
 }
 

@@ -3,7 +3,7 @@ import { readArguments } from '../../src/cli/arguments.ts';
 import { commandDefaults } from '../../src/cli/command.ts';
 import init from '../../src/cli/commands/init.ts';
 import { type ExitCode, tell } from '../../src/cli/failure.ts';
-import { type Io, lookOf, processIo } from '../../src/cli/io.ts';
+import { type Io, outputStyleOf, processIo } from '../../src/cli/io.ts';
 import { commandHelp } from '../../src/cli/text/help.ts';
 
 const command = { ...commandDefaults, ...init };
@@ -13,7 +13,7 @@ async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const given = readArguments('init', command, argv);
     if (!given.options.help) return await command.run(given, io);
-    const help = commandHelp({ name: 'init', summary: 'Create a new application.' }, command, lookOf(io.stdout, io.env));
+    const help = commandHelp({ name: 'init', summary: 'Create a new application.' }, command, outputStyleOf(io.stdout, io.env));
     io.stdout.write(help.replaceAll('declarest init', 'create-declarest'));
     return 0;
   } catch (error) {

@@ -24,7 +24,10 @@ export const commandGroups: readonly { readonly title: string; readonly commands
   },
   {
     title: 'Database',
-    commands: [entry('migrate', 'Create, apply, revert and check migrations.', () => import('./commands/migrate.ts'))],
+    commands: [
+      entry('migrate', 'Create, apply, revert and check migrations.', () => import('./commands/migrate.ts')),
+      entry('pull', 'Generate models from an existing database.', () => import('./commands/pull.ts')),
+    ],
   },
   {
     title: 'Generate',

@@ -3,6 +3,7 @@ import type { Cursors } from '../database/cursor.ts';
 import type { ConnectionCounts, Executor, ReadLimits } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FoundColumn, FoundTable, TableName, WantedColumn } from '../database/schema/catalogue.ts';
+import type { Inventory } from '../database/schema/inventory.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Writer } from '../database/writer.ts';
 import type { MigrationTools } from './migration-tools.ts';
@@ -206,6 +207,8 @@ export interface SchemaTools {
   tables(catalogue: string): readonly FoundTable[];
   /** The type that a column needs to hold a property; null if the found column can hold it. */
   misfit(wanted: WantedColumn, found: FoundColumn): string | null;
+  /** Everything in the database that could become a model. */
+  inventory(em: RequestEntityManager): Promise<Inventory>;
   /** Keeps other processes from creating the same table until the transaction ends. */
   lockTable(em: RequestEntityManager, table: string): Promise<void>;
   /** The `collate` clause for comparisons that ignore the case of all letters, beyond ASCII too; empty if none is needed. */

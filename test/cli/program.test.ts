@@ -26,7 +26,7 @@ describe('help', () => {
     expect(sections.slice(0, -1)).toEqual([
       ['Run', ['serve', 'dev']],
       ['Inspect', ['check', 'routes', 'match', 'explain', 'access']],
-      ['Database', ['migrate']],
+      ['Database', ['migrate', 'pull']],
       ['Generate', ['init', 'openapi', 'client', 'token', 'reference']],
     ]);
   });

@@ -2,10 +2,12 @@
 //
 // app=courses     in the root of the repository, with examples/courses served once for all pages; $TOKEN is the token of `npm start`
 // app=another     in a temporary directory, into which the `file=` blocks of the page are written as they come; the pages of the tutorial share it
+// database=FILE    marks statements that are run in this SQLite file of the directory
 // postgresql://notes:secret@127.0.0.1:5432/notes     is an empty database of the test run
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { makeTemporary } from '../support/temporary.ts';
@@ -33,6 +35,11 @@ async function follow(
     if (marks.file && directory !== '') {
       mkdirSync(dirname(join(directory, marks.file)), { recursive: true });
       writeFileSync(join(directory, marks.file), text);
+    }
+    if (marks.database && directory !== '') {
+      const database = new DatabaseSync(join(directory, marks.database));
+      database.exec(text);
+      database.close();
     }
     if (language !== 'console' || !belongs(marks.app)) continue;
     for (const { command, shown } of stepsOf(text)) {

@@ -1,6 +1,7 @@
 import { dialectOf } from '../../dialect/dialect.ts';
 import type { Mapper } from '../mapper.ts';
 import type { FoundColumn, FoundTable, WantedColumn, WantedTable } from './catalogue.ts';
+import { listIn } from './check-list.ts';
 
 /** A difference because of which the database does not match the models. */
 export interface Difference {
@@ -111,15 +112,6 @@ function refusedItems({ enumItems }: WantedColumn, { checks, labels }: FoundColu
   if (!enumItems) return [];
   const lists = [...(labels ? [labels] : []), ...checks.flatMap((check) => listIn(check) ?? [])];
   return enumItems.filter((item) => lists.some((list) => !list.includes(String(item))));
-}
-
-/** The texts of a check that only lists them: `state in ('a', 'b')`, `state = ANY (ARRAY['a'::text])`, `state = 'a'`. */
-function listIn(check: string): [readonly string[]] | null {
-  const literal = /'((?:[^']|'')*)'/g;
-  const rest = check.replaceAll(literal, "''");
-  const isList = /^\W*(?:check\W+)?[\w"`]+[)\s]*(?:::\w[\w ]*[)\s]*)?(?:in\b|=\s*(?:any\b|''))/i.test(rest);
-  if (!isList || /\b(?:or|and|not|like)\b|[<>~!]/i.test(rest)) return null;
-  return [Array.from(check.matchAll(literal), ([, text = '']) => text.replaceAll("''", "'"))];
 }
 
 export function hasDefault(column: WantedColumn): boolean {

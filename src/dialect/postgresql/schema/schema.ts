@@ -13,6 +13,7 @@ export const postgresSchema: SchemaTools = Object.freeze<SchemaTools>({
   catalogue: postgresCatalogue,
   tables: (catalogue) => JSON.parse(catalogue),
   misfit: postgresMisfit,
+  inventory: async (em) => (await import('./inventory.ts')).postgresInventory(em),
   // two processes that create one table or index conflict despite "if not exists"
   async lockTable(em, table) {
     await em.execute('select pg_advisory_xact_lock(hashtext(?), hashtext(current_schema()))', [table]);

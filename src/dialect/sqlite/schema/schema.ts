@@ -11,6 +11,7 @@ export const sqliteSchema: SchemaTools = Object.freeze<SchemaTools>({
   catalogue: sqliteCatalogue,
   tables: sqliteTables,
   misfit: sqliteMisfit,
+  inventory: async (em) => (await import('./inventory.ts')).sqliteInventory(em),
   // SQLite has one writer at a time
   lockTable: async () => undefined,
   // the function in lower-case.ts handles all letters

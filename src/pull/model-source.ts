@@ -1,0 +1,209 @@
+import { basename, dirname, relative } from 'node:path/posix';
+import type { NamingStrategy } from '@mikro-orm/core';
+import { type InventoryColumn, type InventoryIndex, literalOf } from '../database/schema/inventory.ts';
+import type { Association, ColumnProperty, JoinTable, PlannedModel, PlannedProperty } from './plan.ts';
+import { defaultSchema } from './table-key.ts';
+
+/** Names that MikroORM chooses if a model does not. */
+export type Naming = Pick<NamingStrategy, 'classToTableName' | 'propertyToColumnName' | 'joinKeyColumnName' | 'indexName'>;
+
+/** The module of a model. */
+export function modelSource(model: PlannedModel, naming: Naming): string {
+  const { className, ignored, properties, table } = model;
+  const indexes = indexesOf(model);
+  const required = ignored.find(({ column }) => column.isRequired && !column.default && !column.generated && !column.isNumbered);
+  const lines = [
+    "import { defineEntity, type InferEntity, p } from '@mikro-orm/core';",
+    ...importLines(model),
+    '',
+    ...docLines(table.comment, ''),
+    `export const ${className} = defineEntity({`,
+    `  name: ${literalOf(className)},`,
+    ...(naming.classToTableName(className) === table.name ? [] : [`  tableName: ${literalOf(table.name)},`]),
+    ...(table.schema === null ? [] : [`  schema: ${literalOf(table.schema)},`]),
+    ...(required
+      ? [`  // no row can be inserted without a value for ${oneLine(required.column.name)}`, '  readonly: true,']
+      : []),
+    ...listOf(
+      'uniques',
+      indexes.filter(({ isUnique }) => isUnique).map(({ source }) => source),
+    ),
+    ...listOf(
+      'indexes',
+      indexes.filter(({ isUnique }) => !isUnique).map(({ source }) => source),
+    ),
+    ...listOf(
+      'checks',
+      table.checks.map(({ expression, name }) => objectOf({ name: name && literalOf(name), expression: literalOf(expression) })),
+    ),
+    '  properties: {',
+    ...ignored.map(
+      ({ column, reason }) => `    // pull ignores ${oneLine(column.name)} (${oneLine(column.type)}): ${oneLine(reason)}`,
+    ),
+    ...properties.flatMap((property) => propertyLines(property, model, naming)),
+    '  },',
+    '});',
+    '',
+    `export type ${className} = InferEntity<typeof ${className}>;`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function importLines({ className, file, properties }: PlannedModel): string[] {
+  const targets = new Map<string, string>();
+  for (const property of properties)
+    if (property.kind !== 'column' && property.target.file !== file)
+      targets.set(property.target.exportName, modulePath(file, property.target.file));
+  return [...targets]
+    .filter(([name]) => name !== className)
+    .sort(([, a], [, b]) => (a < b ? -1 : 1))
+    .map(([name, path]) => `import { ${name} } from ${literalOf(path)};`);
+}
+
+function modulePath(from: string, to: string): string {
+  const folder = relative(dirname(from), dirname(to));
+  return `${folder === '' ? '.' : folder.startsWith('.') ? folder : `./${folder}`}/${basename(to)}`;
+}
+
+function listOf(name: string, items: readonly string[]): string[] {
+  if (items.length === 0) return [];
+  return [`  ${name}: [`, ...items.map((item) => `    ${item},`), '  ],'];
+}
+
+function objectOf(parts: Readonly<Record<string, string | null>>): string {
+  const written = Object.entries(parts).flatMap(([name, value]) => (value === null ? [] : [`${name}: ${value}`]));
+  return `{ ${written.join(', ')} }`;
+}
+
+/** Indexes that are not part of a property. */
+function indexesOf(model: PlannedModel): { readonly isUnique: boolean; readonly source: string }[] {
+  const { properties, table } = model;
+  const nameOf = (column: string) => properties.find((one) => one.kind !== 'join table' && one.column.name === column)?.name;
+  return table.indexes.flatMap((index) => {
+    const { columns, definition, name } = index;
+    if (isOfProperty(index, model)) return [];
+    const named = name && literalOf(name);
+    const names = columns.map(nameOf);
+    if (names.includes(undefined)) return [];
+    // an expression is a whole statement, so a unique one needs no other place
+    if (definition !== null) return [{ isUnique: false, source: objectOf({ name: named, expression: literalOf(definition) }) }];
+    if (names.length === 0) return [];
+    const list = `[${names.map((one) => literalOf(one as string)).join(', ')}]`;
+    return [{ isUnique: index.isUnique, source: objectOf({ name: named, properties: list }) }];
+  });
+}
+
+/** Whether an index is written with its property: the first one of each kind on a single column. */
+function isOfProperty(index: InventoryIndex, { table }: PlannedModel): boolean {
+  return index === simpleIndex(index.columns[0] ?? '', index.isUnique, table.indexes);
+}
+
+function simpleIndex(column: string, isUnique: boolean, indexes: readonly InventoryIndex[]): InventoryIndex | undefined {
+  return indexes.find(
+    (one) => one.definition === null && one.isUnique === isUnique && one.columns.length === 1 && one.columns[0] === column,
+  );
+}
+
+function propertyLines(property: PlannedProperty, model: PlannedModel, naming: Naming): string[] {
+  const notes = property.kind === 'column' ? [...property.notes, ...(property.mapping.note ? [property.mapping.note] : [])] : [];
+  return [
+    ...(property.kind === 'join table' ? [] : docLines(property.column.comment, '    ')),
+    ...notes.map((note) => `    // ${oneLine(note)}`),
+    `    ${property.name}: ${propertySource(property, model, naming)},`,
+  ];
+}
+
+/** The value of a property in the module of its model. */
+export function propertySource(property: PlannedProperty, model: Pick<PlannedModel, 'table'>, naming: Naming): string {
+  if (property.kind === 'column') return columnSource(property, model, naming);
+  return property.kind === 'association' ? associationSource(property, model, naming) : joinSource(property);
+}
+
+function columnSource({ column, mapping, name }: ColumnProperty, { table }: Pick<PlannedModel, 'table'>, naming: Naming): string {
+  const isKey = table.primaryKey.includes(column.name);
+  const isOnlyKey = isKey && table.primaryKey.length === 1;
+  const isInteger = /^(?:smallint|integer|bigint)\(/.test(mapping.builder);
+  const parts = [`p.${mapping.builder}${mapping.options}`];
+  if (isKey) parts.push('.primary()');
+  if (isOnlyKey && isInteger && !column.isNumbered) parts.push('.autoincrement(false)');
+  if (!isKey && column.isNumbered && column.default === null) parts.push('.autoincrement()');
+  if (naming.propertyToColumnName(name) !== column.name) parts.push(`.fieldName(${literalOf(column.name)})`);
+  if (!column.isRequired) parts.push('.nullable()');
+  parts.push(defaultSource(column, isKey ? null : mapping.literal, isOnlyKey));
+  if (column.generated !== null) parts.push(`.generated(${literalOf(column.generated)})`);
+  return `${parts.join('')}${indexSource(column.name, table.indexes)}`;
+}
+
+function defaultSource(
+  { default: given, isNumbered }: InventoryColumn,
+  literal: 'text' | 'number' | 'boolean' | null,
+  isOnlyKey: boolean,
+): string {
+  if (given === null || (isOnlyKey && isNumbered)) return '';
+  const { sql, value } = given;
+  if (value !== undefined && literal === 'text') return `.default(${literalOf(value)})`;
+  if (value !== undefined && literal === 'number' && Number.isSafeInteger(Number(value)) && value.trim() !== '')
+    return `.default(${Number(value)})`;
+  if (value !== undefined && literal === 'boolean' && /^(?:true|false|t|f|0|1)$/i.test(value))
+    return `.default(${/^[t1]/i.test(value)})`;
+  return `.defaultRaw(${literalOf(sql)})`;
+}
+
+function indexSource(column: string, indexes: readonly InventoryIndex[]): string {
+  const named = (index: InventoryIndex) => (index.name === null ? '' : literalOf(index.name));
+  const unique = simpleIndex(column, true, indexes);
+  const plain = simpleIndex(column, false, indexes);
+  return `${unique ? `.unique(${named(unique)})` : ''}${plain ? `.index(${named(plain)})` : ''}`;
+}
+
+function associationSource(
+  { column, key, name, target }: Association,
+  { table }: Pick<PlannedModel, 'table'>,
+  naming: Naming,
+): string {
+  const isKey = table.primaryKey.includes(column.name);
+  const isOnlyKey = isKey && table.primaryKey.length === 1;
+  const isUnique = isOnlyKey || simpleIndex(column.name, true, table.indexes) !== undefined;
+  const parts = [`() => p.${isUnique ? 'oneToOne' : 'manyToOne'}(${target.exportName})`];
+  if (isKey) parts.push('.primary()');
+  if (naming.joinKeyColumnName(name, key.targetColumns[0]) !== column.name) parts.push(`.joinColumn(${literalOf(column.name)})`);
+  if (!column.isRequired) parts.push('.nullable()');
+  parts.push(defaultSource(column, null, false));
+  if (column.generated !== null) parts.push(`.generated(${literalOf(column.generated)})`);
+  // MikroORM would clear nullable associations, and cascade those that are keys
+  if (key.onDelete !== 'no action' || !column.isRequired || isKey) parts.push(`.deleteRule(${literalOf(key.onDelete)})`);
+  if (key.onUpdate !== 'no action' || isKey) parts.push(`.updateRule(${literalOf(key.onUpdate)})`);
+  if (key.deferred !== null) parts.push(`.deferMode(${literalOf(key.deferred)})`);
+  if (key.name !== null && naming.indexName(table.name, [column.name], 'foreign') !== key.name)
+    parts.push(`.foreignKeyName(${literalOf(key.name)})`);
+  return `${parts.join('')}${indexSource(column.name, table.indexes)}`;
+}
+
+function joinSource({ other, own, table, target }: JoinTable): string {
+  // MikroORM looks for it in the schema of its owner
+  const name = table.schema === own.target.schema ? table.name : `${table.schema ?? defaultSchema}.${table.name}`;
+  const columns = `.joinColumn(${literalOf(own.columns[0] as string)}).inverseJoinColumn(${literalOf(other.columns[0] as string)})`;
+  const rule = (rules: readonly string[], option: string) =>
+    rules.every((one) => one === 'cascade') ? '' : `.${option}(${literalOf(rules.find((one) => one !== 'cascade') as string)})`;
+  return (
+    `() => p.manyToMany(${target.exportName}).pivotTable(${literalOf(name)})${columns}` +
+    rule([own.onDelete, other.onDelete], 'deleteRule') +
+    rule([own.onUpdate, other.onUpdate], 'updateRule')
+  );
+}
+
+/** A comment of the database as a doc comment. */
+function docLines(comment: string | null, indent: string): string[] {
+  const lines = (comment ?? '')
+    .replaceAll('*/', '*\\/')
+    .split(/\r?\n|\r|\u2028|\u2029/)
+    .map((line) => line.trim());
+  if (lines.every((line) => line === '')) return [];
+  if (lines.length === 1) return [`${indent}/** ${lines[0]} */`];
+  return [`${indent}/**`, ...lines.map((line) => `${indent} * ${line}`.trimEnd()), `${indent} */`];
+}
+
+/** A text that cannot leave the comment that it is in. */
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]+/g, ' ');
+}

@@ -1,0 +1,67 @@
+/** Global names that a model must not hide, and names that its module imports. */
+const reservedClasses = new Set(
+  'Object Array String Number Boolean Date Function Symbol Promise Map Set Error Proxy Json Math Reflect Bigint Infinity InferEntity'
+    .toLowerCase()
+    .split(' '),
+);
+
+/** Properties that every object has, or whose presence changes how an object is treated. */
+const reservedProperties = new Set([...Object.getOwnPropertyNames(Object.prototype), 'toJSON', 'then']);
+
+/** `order_items`, `ORDER ITEMS` and `orderItems` → `OrderItems`. */
+export function className(table: string): string {
+  const name = wordsOf(table)
+    .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)
+    .join('');
+  if (!/^\p{L}/u.test(name)) return `Table${name}`;
+  return reservedClasses.has(name.toLowerCase()) ? `${name}Model` : name;
+}
+
+/** `first_name`, `FIRST NAME` and `FirstName` → `firstName`. */
+export function propertyName(column: string): string {
+  const [first = '', ...rest] = wordsOf(column);
+  const head = first.replace(/^\p{Lu}+(?=\p{Lu}\p{Ll}|\P{L}|$)|^\p{Lu}/u, (letters) => letters.toLowerCase());
+  const name = head + rest.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join('');
+  if (!/^\p{L}/u.test(name)) return `column${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return reservedProperties.has(name) ? `${name}Value` : name;
+}
+
+/** The property of a foreign key: `author_id` → `author`. */
+export function associationName(column: string, targetKey: string): string {
+  const suffix = column.toLowerCase().endsWith(`_${targetKey.toLowerCase()}`) ? targetKey.length + 1 : 0;
+  const short = suffix > 0 ? column.slice(0, -suffix) : column.replace(/(?:[_ -]id|(?<=[a-z])I[dD])$/i, '');
+  return propertyName(short === '' ? column : short);
+}
+
+/** `actor` → `actors`; a name that ends in s stays. */
+export function plural(name: string): string {
+  return name.endsWith('s') ? name : `${name}s`;
+}
+
+/** `OrderItems` → `order-items`. */
+export function fileName(name: string): string {
+  return name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1-$2').toLowerCase();
+}
+
+/** Gives a name that is not taken yet, ignoring case, and takes it. */
+export function takeName(wanted: readonly string[], taken: Set<string>): string {
+  const last = wanted.at(-1) as string;
+  for (let number = 2; ; number++) {
+    const free = (number === 2 ? [...wanted, `${last}2`] : [`${last}${number}`]).find((name) => !taken.has(name.toLowerCase()));
+    if (free === undefined) continue;
+    taken.add(free.toLowerCase());
+    return free;
+  }
+}
+
+function wordsOf(name: string): string[] {
+  const plain = name.normalize('NFKD').replace(/\p{M}/gu, '');
+  const cased = /\p{Ll}/u.test(plain) ? plain : plain.toLowerCase();
+  return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+}
+
+/** What keeps a name from being used in statements; null if nothing does. MikroORM does not quote every character. */
+export function troubleIn(name: string): string | null {
+  const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];
+  return found === undefined ? null : `its name contains ${/\p{Cc}/u.test(found) ? 'a control character' : found}`;
+}

@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { databases, freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
+import { pullInto, runSql, schemaSql } from './databases.ts';
+
+/** Does what the docs say after a pull: uncomments every API, and adds groups to every property. */
+function open(directory: string): void {
+  const config = join(directory, 'config/apis.yaml');
+  const declared = readFileSync(config, 'utf8').replace(/^ {4}# (?!\w+ has no API)/gm, '    ');
+  writeFileSync(
+    config,
+    declared
+      .replaceAll('{ GET: true, HEAD: true }', '{ GET: true, POST: true }')
+      .replaceAll('_entity: { methods: { GET: true, POST: true } }', '_entity: { methods: { GET: true, PATCH: true } }'),
+  );
+  for (const file of readdirSync(join(directory, 'src/models'))) {
+    const path = join(directory, 'src/models', file);
+    const grouped = (text: string) =>
+      text.replace(
+        /^( {4}\p{L}[\p{L}\p{N}]*: (?:\(\) => )?p\..*),$/gmu,
+        (_, line: string) => `${line}${line.includes('.generated(') ? ".groups('read')" : ".groups('read', 'write')"},`,
+      );
+    writeFileSync(path, grouped(readFileSync(path, 'utf8')));
+  }
+}
+
+describe.each(databases)('an application that was pulled on %s', (kind) => {
+  const started = async (name: string) => {
+    const database = await freshDatabase(kind);
+    onTestFinished(() => database.drop());
+    await runSql(kind, database, schemaSql(name, kind));
+    const { directory } = await pullInto(database.url);
+    open(directory);
+    const app = await startApplication({ directory, env: { DATABASE_URL: database.url } });
+    onTestFinished(() => app.close());
+    const as = { id: 1, roles: ['ROLE_USER'] };
+    return (method: string, path: string, json?: unknown) =>
+      app.request(method, path, { as, ...(json !== undefined && { json }) });
+  };
+
+  test('serves every table of the sample schemas', async () => {
+    for (const name of ['tickets', 'rental']) {
+      const request = await started(name);
+      const { paths } = (await request('GET', '/openapi.json')).json as { paths: Record<string, object> };
+      const lists = Object.keys(paths).filter((path) => !path.includes('{id}') && path.startsWith('/api/'));
+      expect(lists.length).toBeGreaterThan(6);
+      for (const path of lists) {
+        const { json, status } = await request('GET', path.replace('{_format}', 'json'));
+        expect([path, status, status === 200 ? '' : json]).toEqual([path, 200, '']);
+      }
+    }
+  });
+
+  test('writes rows with the defaults and generated values of the database', async () => {
+    const request = await started('shop');
+    const body = { email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' };
+    const created = await request('POST', '/api/customer.json', body);
+    expect([created.status, created.json]).toMatchObject([
+      201,
+      { id: 3, fullName: 'Grace Hopper', newsletter: false, preferences: {} },
+    ]);
+    const order = await request('POST', '/api/order.json', { customer: { id: 3 } });
+    expect([order.status, order.json]).toMatchObject([201, { id: 2, customer: { id: 3, firstName: 'Grace' }, state: 'draft' }]);
+    const changed = await request('PATCH', '/api/order/2.json', { state: 'placed' });
+    expect([changed.status, changed.json.state]).toEqual([200, 'placed']);
+    const { json: products } = await request('GET', '/api/product.json');
+    expect(products.results[0]).toMatchObject({ sku: 'A-1', price: '19.90', size: 'M', relateds: [{ sku: 'A-2' }] });
+  });
+});
