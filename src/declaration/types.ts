@@ -168,6 +168,8 @@ export interface DatabaseDeclaration extends Section<'database'> {
   readonly schema: SchemaMode;
   /** The database itself refuses to change anything, its schema included. Not declared: tools that only look ask for it. */
   readonly readOnly?: boolean;
+  /** Options of `pg` that a URL cannot contain. Not declared: they come from a MikroORM configuration. */
+  readonly driverOptions?: Readonly<Record<string, unknown>>;
 }
 
 /** The title, version and description are null if they are those of the application's package, and a path if nothing is served there. */

@@ -3,13 +3,17 @@ import type { EntityMetadata } from '@mikro-orm/core';
 /** The accessors of each class as the application wrote it, before the mapper put its own beside them. */
 const accessors = new WeakMap<object, ReadonlySet<string>>();
 
-/** Remembers which properties of a model are accessors of its own. To be called before the mapper first sees the class. */
+/**
+ * Remembers which properties of a model are accessors of its own. To be called before the mapper sees the class. An existing MikroORM
+ * instance has seen it, and has put setters without getters on its prototype.
+ */
 export function noteAccessors(type: unknown): void {
   if (typeof type !== 'function' || accessors.has(type)) return;
   const names = new Set<string>();
   for (const { prototype } of lineOf(type)) {
+    const isDecorated = Object.hasOwn(prototype, '__meta');
     for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-      if (get || set) names.add(name);
+      if (get || (set && !isDecorated)) names.add(name);
     }
   }
   accessors.set(type, names);

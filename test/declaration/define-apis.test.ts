@@ -61,6 +61,7 @@ describe('declarations in code', () => {
         statement_timeout: 1,
         prepared_statements: false,
       },
+      orm: null,
       security: {
         require_role: false,
         strategy: 'consensus',

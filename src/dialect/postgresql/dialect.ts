@@ -41,6 +41,7 @@ function mapperOptions(database: DatabaseDeclaration, onPoolCreated: (pool: Pool
     ensureDatabase: (database.schema === 'update' || database.schema === 'migrate') && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {
+      ...database.driverOptions,
       ...further,
       connectionTimeoutMillis: database.connectTimeout,
       ...(database.statementTimeout > 0 && { statement_timeout: database.statementTimeout }),

@@ -37,10 +37,11 @@ export class PostgresLink {
 
   constructor(database: DatabaseDeclaration, onEnd: () => void, answered: Answered) {
     this.#answered = answered;
-    const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
+    const { connectTimeout, driverOptions, preparedStatements, readOnly, statementTimeout, url } = database;
     this.#usesPreparedStatements = preparedStatements;
     this.#watchSilence = watchSilence(database);
     this.#client = new pg.Client({
+      ...driverOptions,
       // a pooler without prepared statements does not accept settings either
       connectionString: withSettings(url, [preparedStatements && settings, readOnly && '-c default_transaction_read_only=on']),
       connectionTimeoutMillis: connectTimeout,

@@ -49,9 +49,12 @@ async function missingExtensions(em: RequestEntityManager, extensions: readonly 
  * Makes processes that start together wait for each other. The server releases the lock with its connection, however the process
  * ends.
  */
-async function withSchemaLock({ url, connectTimeout }: DatabaseDeclaration, work: () => Promise<void>): Promise<void> {
+async function withSchemaLock(
+  { url, connectTimeout, driverOptions }: DatabaseDeclaration,
+  work: () => Promise<void>,
+): Promise<void> {
   const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeout });
+  const client = new pg.Client({ ...driverOptions, connectionString: url, connectionTimeoutMillis: connectTimeout });
   // a broken connection releases its lock, and the work under the lock fails by itself
   client.on('error', () => undefined);
   await client.connect();
