@@ -87,17 +87,30 @@ function privateMembersOf(type: object): PrivateMembers {
   return members;
 }
 
+/**
+ * What compilers for older targets make of a private member: a WeakMap or WeakSet that the constructor adds the object to, directly
+ * (TypeScript) or by a helper (esbuild, SWC, Babel).
+ */
+const lowered = /\b_*(?:private_?add|class_?private)\w*\(\s*this\b|\b_\w+\.(?:set|add)\(this\b/i;
+
 /** The language hides private members from everybody but the debugger, which is asked for those of an object. */
 function findPrivateMembers(type: new (...args: unknown[]) => object): PrivateMembers {
+  const texts = lineOf(type).map((each) => Function.prototype.toString.call(each));
+  // their names are gone
+  const compiled = texts.filter((text) => lowered.test(text)).map(() => '#');
   // without the sign there are none, and nothing of the class has to run
-  if (!lineOf(type).some((each) => Function.prototype.toString.call(each).includes('#'))) return none;
+  if (compiled.length === 0 && !texts.some((text) => text.includes('#'))) return none;
   const made = madeBy(type, []);
-  if ('instance' in made) return { names: privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []), failure: null };
+  if ('instance' in made) {
+    const names = privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []);
+    return { names: [...compiled, ...names], failure: null };
+  }
   const stand = madeBy(
     type,
     Array.from({ length: type.length }, () => anything),
   );
-  return 'instance' in stand ? { names: privateNames(stand.instance) ?? [], failure: made.failure } : none;
+  if (!('instance' in stand)) return compiled.length > 0 ? { names: compiled, failure: made.failure } : none;
+  return { names: [...compiled, ...(privateNames(stand.instance) ?? [])], failure: made.failure };
 }
 
 function madeBy(type: new (...args: unknown[]) => object, args: readonly unknown[]): { instance: object } | { failure: unknown } {
