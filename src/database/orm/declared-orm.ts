@@ -29,7 +29,10 @@ export async function declaredOrm(
     report.add(['app_main', 'database', 'url'], 'the MikroORM configuration has the database; remove database.url, or orm');
   try {
     const given = instance ?? (await loadConfig(directory, file as string));
-    return { ...(await readOrm(given, directory)), name: (file ?? 'orm').replace(/\.[^.]+$/, '') };
+    return {
+      ...(await readOrm(given, { directory, prefersTs: /ts$/.test(file ?? '') })),
+      name: (file ?? 'orm').replace(/\.[^.]+$/, ''),
+    };
   } catch (error) {
     report.add(at, `${file ?? 'orm'} cannot be used: ${(error as Error).message}`);
     return null;

@@ -61,8 +61,15 @@ const kept = [
   'verbose',
 ] as const satisfies readonly (keyof Options)[];
 
-/** Reads an instance of MikroORM, or options whose relative paths start from a directory. Throws an error that names what is not supported. */
-export async function readOrm(given: unknown, directory: string): Promise<OrmSetup> {
+interface ReadingOptions {
+  /** The directory from which relative paths start. */
+  readonly directory: string;
+  /** Whether `entitiesTs` is used rather than `entities`. */
+  readonly prefersTs: boolean;
+}
+
+/** Reads an instance of MikroORM, or its options. Throws an error that names what is not supported. */
+export async function readOrm(given: unknown, { directory, prefersTs }: ReadingOptions): Promise<OrmSetup> {
   if (given instanceof MikroORM) return readInstance(given);
   if (isInstance(given)) throw new Error(anotherCopy('the MikroORM instance'));
   if (typeof given !== 'object' || given === null || Array.isArray(given))
@@ -76,14 +83,15 @@ export async function readOrm(given: unknown, directory: string): Promise<OrmSet
     baseDir: options.baseDir ?? directory,
     discovery: { ...options.discovery, warnWhenNoEntities: false },
   } as Options);
-  return setupOf(config, await entitiesOf(config));
+  return setupOf(config, await entitiesOf(config, prefersTs));
 }
 
 async function readInstance(orm: MikroORM): Promise<OrmSetup> {
   const metas = [...orm.getMetadata().getAll().values()];
   // MikroORM also finds models that others refer to, and adds pivot tables, which are not models
   const found = metas.map((meta) => meta.class).filter(isModel);
-  const setup = await setupOf(orm.config, [...(await entitiesOf(orm.config)), ...found]);
+  const given = orm.config.get('entities').filter((entity) => typeof entity !== 'string');
+  const setup = await setupOf(orm.config, [...given, ...found]);
   // a fork has the filters and parameters of the instance; the instance itself refuses to be asked
   const em = orm.em.fork({ disableContextResolution: true });
   await refuseAddedFilters(em, orm.config, metas);
@@ -135,10 +143,9 @@ async function setupOf(config: Configuration, entities: readonly unknown[]): Pro
 }
 
 /** The entities of a configuration: classes and schemas as they are, and those that modules at the given paths export. */
-async function entitiesOf(config: Configuration): Promise<unknown[]> {
+async function entitiesOf(config: Configuration, prefersTs: boolean): Promise<unknown[]> {
   const { entities, entitiesTs } = config.getAll();
-  const prefersTs = config.get('preferTs', Utils.detectTypeScriptSupport());
-  const targets = prefersTs && entitiesTs.length > 0 ? entitiesTs : entities;
+  const targets = config.get('preferTs', prefersTs) && entitiesTs.length > 0 ? entitiesTs : entities;
   const paths = targets.filter((target) => typeof target === 'string');
   const others = targets.filter((target) => typeof target !== 'string');
   if (paths.length === 0) return others;
