@@ -195,7 +195,7 @@ export async function loadApplication(
     records,
     warnings: report.warnings,
     seed,
-    compiledReads: (options.compiledReads ?? true) && !orm?.rewritesStatements,
+    compiledReads: (options.compiledReads ?? true) && !orm?.needsMapper,
     onStatement: options.onStatement,
   });
 }

@@ -117,6 +117,17 @@ describe.each(databases)('an existing MikroORM instance on %s', (kind) => {
     expect(await orm.em.fork().nativeDelete(Customer, { fullName: 'Hosted' })).toBe(1);
   });
 
+  test('sends every statement through its onQuery', async () => {
+    const marked = await openShop(database, { onQuery: (sql) => `${sql} /* marked */` });
+    const other = await startApplication({ orm: marked, app_main: { apis } });
+    expect((await other.request('GET', '/country.json')).json.results[0]).toEqual({ id: 1, isoCode: 'AT' });
+    const reads = other.statements.filter((sql) => /select.*T_COUNTRY/.test(sql));
+    expect(reads.length).toBeGreaterThan(0);
+    expect(reads.filter((sql) => !sql.endsWith('/* marked */'))).toEqual([]);
+    await other.close();
+    await marked.close();
+  });
+
   test('compares the schema by default, and changes nothing', async () => {
     const empty = await freshDatabase(kind);
     const other = await openShop(empty);

@@ -27,8 +27,8 @@ export interface OrmSetup {
   readonly url: string;
   /** Options of `pg` that a URL cannot contain. */
   readonly driverOptions: Readonly<Record<string, unknown>>;
-  /** Whether the application rewrites statements, so that all of them have to go through MikroORM. */
-  readonly rewritesStatements: boolean;
+  /** Whether all reads and writes have to go through MikroORM: the application rewrites statements, or wants its constructors called. */
+  readonly needsMapper: boolean;
 }
 
 /** Options that apply in Declarest as well. All other options have their default value: compiled statements depend on it. */
@@ -124,6 +124,7 @@ async function setupOf(config: Configuration, entities: readonly unknown[]): Pro
   if (all.forceUtcTimezone === false)
     throw new Error('forceUtcTimezone: false is not supported; Declarest reads and writes times in UTC');
   const rewritesStatements = all.onQuery !== new Configuration({}, false).get('onQuery');
+  const constructs = Boolean(all.forceEntityConstructor);
   const { driverOptions, url } = await connectionOf(config);
   const options: Record<string, unknown> = { subscribers: all.subscribers };
   for (const name of kept) if (all[name] !== undefined) options[name] = all[name];
@@ -138,7 +139,7 @@ async function setupOf(config: Configuration, entities: readonly unknown[]): Pro
     schema: all.schema && all.schema !== standard ? all.schema : null,
     url,
     driverOptions,
-    rewritesStatements,
+    needsMapper: rewritesStatements || constructs,
   };
 }
 
