@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type EntityManager, EntitySchema } from '@mikro-orm/core';
+import { type EntityManager, EntitySchema, type MikroORM } from '@mikro-orm/core';
 import { type Authenticator, isAuthenticatorClass } from './access/authenticator.ts';
 import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass, type Voter } from './access/voter.ts';
@@ -13,11 +13,13 @@ import { checkControllers, checkDenormalizers, checkNormalizers } from './action
 import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
 import { checkDeclaredParameters } from './actions/start/check-parameters.ts';
-import { createMapper } from './database/create-mapper.ts';
+import { createMapper, type MapperOptions } from './database/create-mapper.ts';
+import { isModel } from './database/is-model.ts';
 import type { Mapper } from './database/mapper.ts';
+import type { DeclaredOrm } from './database/orm/declared-orm.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
-import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer } from './declaration/modules.ts';
+import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer, withModels } from './declaration/modules.ts';
 import { type Creatable, type Create, checkedCreate } from './declaration/names/create.ts';
 import { modeOf } from './declaration/read/mode.ts';
 import { readDeclaration } from './declaration/read/read-declaration.ts';
@@ -50,7 +52,8 @@ export interface CodeOptions extends CommonOptions {
   readonly directory?: string;
   readonly app_main: AppMain;
   readonly routes?: Routes;
-  readonly models: readonly Model[];
+  /** Not required if `orm` has all models. */
+  readonly models?: readonly Model[];
   readonly controllers?: readonly ClassOf<ApiController>[];
   readonly voters?: readonly ClassOf<Voter>[];
   readonly denormalizers?: readonly ClassOf<Denormalizer>[];
@@ -67,6 +70,9 @@ interface CommonOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Replaces `app_main.database.url`, for tests and tools. */
   readonly databaseUrl?: string;
+  /** The MikroORM instance of the host, whose configuration and models are used. It is neither changed nor closed. */
+  // biome-ignore lint/suspicious/noExplicitAny: an instance with any driver and entity manager
+  readonly orm?: MikroORM<any, any, any>;
   /** Called with every statement that is sent to the database: its text, and its parameters separately. */
   readonly onStatement?: OnStatement;
   /** Creates instances of controllers, voters and so on. Default: the export of `src/container`, or `new` without arguments. */
@@ -121,14 +127,24 @@ export async function loadApplication(
   const env = options.env ?? process.env;
   const production = modeOf(env) === 'production';
   const directory = resolve(options.directory ?? '.');
-  const { source, catalog, container, faults, seed } =
-    'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
+  const {
+    source,
+    catalog: written,
+    container,
+    faults,
+    seed,
+  } = 'app_main' in options ? writtenInCode(options) : await writtenOnDisk(directory, env);
   const report = new Report(source, faults);
+  const orm = await ormOf(options, source, directory, report);
+  // without its models, nearly every declaration would be reported
+  if (report.touches(['app_main', 'orm'])) report.throwIfAny();
+  const catalog = orm ? withModels(written, orm.entities, orm.name) : written;
   const create = checkedCreate(options.create ?? container);
 
-  const read = readDeclaration(source, catalog, report, { production });
+  const read = readDeclaration(source, catalog, report, { production, orm });
   const { databaseUrl: url } = options;
-  const declared: DatabaseDeclaration = url ? { ...read.database, url, schema: 'update' } : read.database;
+  const driving = orm && { driverOptions: orm.driverOptions };
+  const declared: DatabaseDeclaration = url ? { ...read.database, url, schema: 'update' } : { ...read.database, ...driving };
   const database = Object.freeze(chooseDatabase(declared, directory));
   const declaration: Declaration = Object.freeze({ ...read, database });
   const made = instancesOf(catalog.voters, isVoterClass, create, report);
@@ -148,7 +164,7 @@ export async function loadApplication(
   checkDeclaredParameters(declaration.apis, report);
   checkHeadRoles(declaration.apis, (path, message) => report.warn(path, message));
 
-  const mapper = await discover(declaration, catalog, directory, options.onStatement, report);
+  const mapper = await discover(declaration, catalog, { directory, onStatement: options.onStatement, orm }, report);
   if (mapper) {
     registerNormalizations(mapper, normalizationsOf(catalog.normalizers, create));
     checkModels(declaration.apis, mapper, report, (type) => isOverridden(type as ControllerClass, 'validate'));
@@ -185,7 +201,7 @@ export async function loadApplication(
     records,
     warnings: report.warnings,
     seed,
-    compiledReads: options.compiledReads ?? true,
+    compiledReads: (options.compiledReads ?? true) && !orm?.needsMapper,
     onStatement: options.onStatement,
   });
 }
@@ -247,9 +263,17 @@ async function writtenOnDisk(directory: string, env: NodeJS.ProcessEnv): Promise
   };
 }
 
-/** Whether a value is a result of `defineEntity`, or a class that was passed to it. */
-export function isModel(value: unknown): boolean {
-  return EntitySchema.is(value) || (typeof value === 'function' && EntitySchema.REGISTRY.has(value as never));
+/** The existing MikroORM application that is used, loaded only if there is one. */
+async function ormOf(
+  { orm: instance }: InternalOptions,
+  source: Source,
+  directory: string,
+  report: Report,
+): Promise<DeclaredOrm | null> {
+  const { orm: file } = (source.value.app_main ?? {}) as { orm?: unknown };
+  if (!instance && typeof file !== 'string') return null;
+  const { declaredOrm } = await import('./database/orm/declared-orm.ts');
+  return declaredOrm(instance, source, directory, report);
 }
 
 async function loadSeed(directory: string): Promise<Written['seed']> {
@@ -266,8 +290,7 @@ async function loadSeed(directory: string): Promise<Written['seed']> {
 async function discover(
   declaration: Declaration,
   catalog: Catalog,
-  directory: string,
-  onStatement: CommonOptions['onStatement'],
+  options: Omit<MapperOptions, 'entities'>,
   report: Report,
 ): Promise<Mapper | null> {
   if (dialectName(declaration.database.url) === 'sqlite' && !isBuiltin('node:sqlite')) {
@@ -278,9 +301,8 @@ async function discover(
   for (const { value } of catalog.models) noteAccessors(EntitySchema.is(value) ? value.meta.class : value);
   try {
     const mapper = await createMapper(declaration.database, {
+      ...options,
       entities: catalog.models.map(({ value }) => value),
-      directory,
-      onStatement,
     });
     useConstructors(mapper);
     return mapper;

@@ -3,6 +3,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
+import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
 import { joinSubclasses } from './subclass-joins.ts';
@@ -12,23 +13,33 @@ export interface MapperOptions {
   /** The application's directory, the base of relative file names. */
   readonly directory: string;
   readonly onStatement?: OnStatement | undefined;
+  /** The MikroORM configuration of the application; null if it has none. */
+  readonly orm?: OrmSetup | null;
 }
 
 /** Makes the mapper of an application: reads its models and chooses the dialect, without opening a connection. */
 export async function createMapper(database: DatabaseDeclaration, options: MapperOptions): Promise<Mapper> {
+  const { orm } = options;
+  // loaded only for an existing MikroORM application
+  const applying = orm ? await import('./orm/apply-orm.ts') : null;
   const common: Partial<Options> = {
     entities: [...options.entities] as NonNullable<Options['entities']>,
-    discovery: { warnWhenNoEntities: false },
+    discovery: { ...(orm && applying?.discoveryWith(orm)), warnWhenNoEntities: false },
     loadStrategy: 'balanced',
-    onQuery: (sql: string, parameters: readonly unknown[]) => {
+    // a request context of the host has entity managers of another mapper
+    context: () => undefined,
+    onQuery: (given: string, parameters: readonly unknown[]) => {
+      const sql = orm?.options.onQuery?.(given, [...parameters]) ?? given;
       options.onStatement?.(sql, parameters);
       return database.readOnly ? withoutLock(sql) : sql;
     },
   };
   joinSubclasses();
   const { adapt, dialect, options: connecting } = await chooseDialect(database, options.directory);
-  // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds.
-  const mapper = new MikroORM({ ...common, ...connecting } as Options) as unknown as Mapper;
+  const all = { ...orm?.options, ...common, ...connecting } as Options;
+  // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds. Only a configuration needs it.
+  const mapper = (orm ? await MikroORM.init(all) : new MikroORM(all)) as unknown as Mapper;
+  if (orm) applying?.addFilters(mapper, orm);
   const platform = mapper.driver.getPlatform();
   adapt(platform);
   checkColumns(mapper.driver);

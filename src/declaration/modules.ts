@@ -79,6 +79,28 @@ function onlyOnce(found: readonly Exported[]): readonly Exported[] {
   return Object.freeze(Array.from(byIdentity.values(), ([first]) => Object.freeze(first as Exported)));
 }
 
+/** The catalog with further models, such as those of a MikroORM configuration. */
+export function withModels(catalog: Catalog, models: readonly unknown[], stem: string): Catalog {
+  const further = models.map((value) => {
+    const name = nameOf(value) ?? 'anonymous';
+    return { name, qualifiedName: `${stem}#${name}`, value };
+  });
+  return Object.freeze({ ...catalog, models: onlyOnce([...catalog.models, ...further]) });
+}
+
+/** The default export of a module of an application. Throws an error with its place. */
+export async function loadDefault(dir: string, file: string): Promise<unknown> {
+  resolveFromHere();
+  const faults: ReportedError[] = [];
+  const exported = Object.fromEntries(await exportsOf(dir, file, faults));
+  const [fault] = faults;
+  if (fault) throw new Error(fault.message);
+  const { default: value } = exported as { default?: unknown };
+  // a module that a compiler made CommonJS
+  const isNested = typeof value === 'object' && value !== null && '__esModule' in value && 'default' in value;
+  return isNested ? value.default : value;
+}
+
 /** The modules of `config/`, each a part of the declaration in TypeScript or JavaScript. */
 export async function loadConfigModules(
   dir: string,
@@ -145,7 +167,14 @@ function faultOf(dir: string, file: string, error: unknown): Fault {
   const shortened = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  return { place, path: [file], message: `the module cannot be loaded: ${shortened}${elsewhere}` };
+  const remedy = error instanceof SyntaxError && hasDecorators(dir, place?.file ?? file) ? decoratorRemedy : '';
+  return { place, path: [file], message: `the module cannot be loaded: ${shortened}${elsewhere}${remedy}` };
+}
+
+const decoratorRemedy = '. Node cannot run decorators; start with "node --import tsx", or compile the module to JavaScript';
+
+function hasDecorators(dir: string, file: string): boolean {
+  return /^[ \t]*@[A-Z]\w*\(/m.test(readFileSync(join(dir, file), 'utf8'));
 }
 
 function placeIn(dir: string, stack: string): Place | null {

@@ -241,6 +241,11 @@ export const appMain = object('app_main', {
     'The APIs: a mapping by a key of your choice, or a list.',
   ),
   database: optional(database, {}, 'The database.'),
+  orm: orNull(
+    text({ expected: 'the path of a module such as "mikro-orm.config.ts"', pattern: /\.[cm]?[jt]s$/ }),
+    null,
+    'The configuration of an existing MikroORM application, used instead of database.url; null means none.',
+  ),
   security: optional(security, {}, 'Authentication and access.'),
   pagination: optional(pagination, {}, 'Paging of all APIs, unless an API overrides it.'),
   server: optional(server, {}, 'The HTTP server.'),

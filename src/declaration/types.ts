@@ -170,6 +170,8 @@ export interface DatabaseDeclaration extends Section<'database'> {
   readonly schema: SchemaMode;
   /** The database rejects all changes, also of its schema. This cannot be declared; tools that only read set it. */
   readonly readOnly?: boolean;
+  /** Options of `pg` that a URL cannot contain. Not declared: they come from a MikroORM configuration. */
+  readonly driverOptions?: Readonly<Record<string, unknown>>;
 }
 
 /** The title, version and description are null if they come from package.json. A path is null if nothing is served there. */

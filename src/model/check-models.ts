@@ -2,7 +2,7 @@ import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-
 import type { Mapper } from '../database/mapper.ts';
 import type { Findings } from '../declaration/report.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
-import type { ApiDeclaration, ListDeclaration } from '../declaration/types.ts';
+import type { ApiDeclaration, HttpMethod, ListDeclaration } from '../declaration/types.ts';
 import { rulesOf } from './constraints.ts';
 import { isToMany, ownProperties } from './field-plan.ts';
 import { concreteClasses } from './hierarchy.ts';
@@ -23,6 +23,7 @@ export function checkModels(
     const problem = modelProblem(api.class.name, meta, mapper);
     if (problem) findings.add(at, problem);
     if (!meta || problem) continue;
+    checkReadOnly(api, meta, findings);
     checkConstraints(api, meta, mapper, findings, validates);
     for (const { defaultSort, defaultSortPath } of listsOf(api)) {
       for (const [position, { property }] of defaultSort.entries()) {
@@ -31,6 +32,28 @@ export function checkModels(
       }
     }
   }
+}
+
+const writing: readonly HttpMethod[] = ['POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Reports writing methods of models that MikroORM only reads. Methods of controllers may write something else. */
+function checkReadOnly({ actions }: ApiDeclaration, meta: EntityMetadata, findings: Findings): void {
+  const kind = readOnlyKind(meta);
+  if (kind === null) return;
+  for (const { controllerAction, methods, path } of actions) {
+    if (controllerAction !== null) continue;
+    for (const method of methods.filter((each) => writing.includes(each))) {
+      findings.add(
+        [...path, 'methods', method],
+        `${meta.className} is ${kind}, which cannot be written; remove ${method}, or handle it by controller_action`,
+      );
+    }
+  }
+}
+
+function readOnlyKind({ readonly, view }: EntityMetadata): string | null {
+  if (view) return 'a view';
+  return readonly ? 'a read-only entity' : null;
 }
 
 /** Reports invalid constraints, and validation groups without constraints. */

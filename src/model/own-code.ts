@@ -3,13 +3,17 @@ import type { EntityMetadata } from '@mikro-orm/core';
 /** The accessors that the application wrote in each class, recorded before MikroORM adds its own. */
 const accessors = new WeakMap<object, ReadonlySet<string>>();
 
-/** Records which properties of a model are its own accessors. Must be called before MikroORM discovers the class. */
+/**
+ * Records which properties of a model are its own accessors. Must be called before MikroORM discovers the class. An existing MikroORM
+ * instance has discovered it before, and has put setters without getters on its prototype.
+ */
 export function noteAccessors(type: unknown): void {
   if (typeof type !== 'function' || accessors.has(type)) return;
   const names = new Set<string>();
   for (const { prototype } of lineOf(type)) {
+    const isDecorated = Object.hasOwn(prototype, '__meta');
     for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-      if (get || set) names.add(name);
+      if (get || (set && !isDecorated)) names.add(name);
     }
   }
   accessors.set(type, names);

@@ -87,17 +87,30 @@ function privateMembersOf(type: object): PrivateMembers {
   return members;
 }
 
+/**
+ * Compilers for older targets turn a private member into a WeakMap or WeakSet. The constructor adds the object to it, directly
+ * (TypeScript) or by a helper (esbuild, SWC, Babel).
+ */
+const lowered = /\b_*(?:private_?add|class_?private)\w*\(\s*this\b|\b_\w+\.(?:set|add)\(this\b/i;
+
 /** Only the debugger can list private members, so it inspects an instance of the class. */
 function findPrivateMembers(type: new (...args: unknown[]) => object): PrivateMembers {
+  const texts = lineOf(type).map((each) => Function.prototype.toString.call(each));
+  // compiled members have no names
+  const compiled = texts.filter((text) => lowered.test(text)).map(() => '#');
   // a class without a `#` in its source has no private members, and its constructor need not run
-  if (!lineOf(type).some((each) => Function.prototype.toString.call(each).includes('#'))) return none;
+  if (compiled.length === 0 && !texts.some((text) => text.includes('#'))) return none;
   const made = madeBy(type, []);
-  if ('instance' in made) return { names: privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []), failure: null };
+  if ('instance' in made) {
+    const names = privateNames(made.instance) ?? (type.length === 0 ? ['#'] : []);
+    return { names: [...compiled, ...names], failure: null };
+  }
   const withArguments = madeBy(
     type,
     Array.from({ length: type.length }, () => anything),
   );
-  return 'instance' in withArguments ? { names: privateNames(withArguments.instance) ?? [], failure: made.failure } : none;
+  if (!('instance' in withArguments)) return compiled.length > 0 ? { names: compiled, failure: made.failure } : none;
+  return { names: [...compiled, ...(privateNames(withArguments.instance) ?? [])], failure: made.failure };
 }
 
 function madeBy(type: new (...args: unknown[]) => object, args: readonly unknown[]): { instance: object } | { failure: unknown } {

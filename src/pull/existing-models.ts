@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EntityMetadata } from '@mikro-orm/core';
-import { isModel } from '../application.ts';
+import { isModel } from '../database/is-model.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { loadCatalog } from '../declaration/modules.ts';
 import { identityOf } from '../declaration/names/class-names.ts';

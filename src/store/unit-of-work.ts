@@ -15,12 +15,27 @@ const events: Readonly<Record<Change, readonly (keyof typeof EventType)[]>> = {
 
 const everywhere = ['beforeFlush', 'onFlush', 'afterFlush'] as const;
 
+/** MikroORM calls every subscriber with these, whichever entities it subscribes to. */
+const unbound: readonly (keyof typeof EventType)[] = [
+  ...everywhere,
+  'beforeTransactionStart',
+  'afterTransactionStart',
+  'beforeTransactionCommit',
+  'afterTransactionCommit',
+  'beforeTransactionRollback',
+  'afterTransactionRollback',
+];
+
 /** Why statements alone cannot make a kind of change: application code, or work that MikroORM does. Null if they can. */
 export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
   const name = meta.className;
   const manager = mapper.em.getEventManager();
   const event = [...events[change], ...everywhere].find((each) => manager.hasListeners(each as EventType, meta));
   if (event) return `${name} has code for the event ${event}`;
+  // those of the application: Declarest registers its own later
+  const subscribers = mapper.config.get('subscribers') as readonly object[];
+  const flushing = unbound.find((each) => subscribers.some((subscriber) => each in subscriber));
+  if (flushing) return `a subscriber has code for the event ${flushing}`;
   if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;
   if (canHideRows(meta)) return `${name} has a filter, or refers to what a filter can hide`;
   const properties = meta.props as EntityProperty[];

@@ -62,6 +62,7 @@ describe('declarations in code', () => {
         prepared_statements: false,
         pooler: 'transaction',
       },
+      orm: null,
       security: {
         require_role: false,
         strategy: 'consensus',

@@ -4,7 +4,7 @@ import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
-import { security } from './fixtures/use-application.ts';
+import { security, useApplication } from './fixtures/use-application.ts';
 
 const SizeSchema = defineEntity({
   name: 'Size',
@@ -354,5 +354,52 @@ describe('unsupported private members are start errors:', () => {
     schema.setClass(Sign as never);
     const app = await start([Sign], Sign);
     await app.close();
+  });
+});
+
+/** As TypeScript compiles `#ink = 'blue'` for targets before ES2022. */
+const _Stamp_ink = new WeakMap<object, string>();
+function classPrivateFieldGet(receiver: object, state: WeakMap<object, string>): string {
+  const value = state.get(receiver);
+  if (value === undefined) throw new TypeError('Cannot read private member from an object whose class did not declare it');
+  return value;
+}
+const StampSchema = defineEntity({
+  name: 'Stamp',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    motif: p.string().groups('read', 'write'),
+    shown: p.string().persist(false).getter().groups('read'),
+  },
+});
+class Stamp extends StampSchema.class {
+  constructor() {
+    super();
+    _Stamp_ink.set(this, 'blue');
+  }
+  override get shown(): string {
+    return `${this.motif} in ${classPrivateFieldGet(this, _Stamp_ink)}`;
+  }
+  validate() {
+    return this.shown.startsWith('bad') ? [{ propertyPath: 'motif', title: 'is bad' }] : [];
+  }
+}
+StampSchema.setClass(Stamp as never);
+
+describe.each(databases)('private members in compiled JavaScript on %s', (kind) => {
+  const { request } = useApplication(kind, {
+    app_main: { apis: { stamp: { class: Stamp, base_path: '/stamp', actions: everything } } },
+    models: [Stamp],
+  });
+
+  test('are there on reads and writes', async () => {
+    expect(await request('POST', '/stamp.json', { json: { motif: 'Owl' } })).toMatchObject({
+      status: 201,
+      json: { shown: 'Owl in blue' },
+    });
+    expect((await request('GET', '/stamp.json')).json.results).toEqual([{ id: 1, motif: 'Owl', shown: 'Owl in blue' }]);
+    expect((await request('PATCH', '/stamp/1.json', { json: { motif: 'bad' } })).status).toBe(422);
+    expect((await request('PATCH', '/stamp/1.json', { json: { motif: 'Fox' } })).json).toMatchObject({ shown: 'Fox in blue' });
+    expect((await request('DELETE', '/stamp/1.json')).status).toBe(204);
   });
 });

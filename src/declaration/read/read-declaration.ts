@@ -6,17 +6,23 @@ import type { Report } from '../report.ts';
 import { appMain, crudLoader, routes, type WrittenAppMain } from '../schema.ts';
 import { compressDefaults } from '../settings-schema.ts';
 import type { Source } from '../source.ts';
-import type { Catalog, Declaration, SchemaMode, ServerDeclaration } from '../types.ts';
+import type { Catalog, DatabaseDeclaration, Declaration, SchemaMode, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
 import { readCors } from './read-cors.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 
+interface ReadOptions {
+  readonly production: boolean;
+  /** The MikroORM configuration of the application, which has its database; null if there is none. */
+  readonly orm?: { readonly url: string } | null;
+}
+
 /**
  * Checks the whole declaration, reports all errors, and returns the usable parts:
  * an API, key or route entry with an error in it is left out, any other wrong value is replaced by its default.
  */
-export function readDeclaration(source: Source, catalog: Catalog, report: Report, options: { production: boolean }): Declaration {
+export function readDeclaration(source: Source, catalog: Catalog, report: Report, options: ReadOptions): Declaration {
   const context: CheckContext = { report, catalog };
   const written = checkAppMain(source.value.app_main, context);
   const { database, exports, formats, openapi } = camelCased(written);
@@ -25,7 +31,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   return deepFreeze({
     apis: readApis(written, report, routeEntries.find(({ service }) => service === crudLoader.service)?.prefix),
     routes: routeEntries,
-    database: { ...database, schema: database.schema ?? defaultSchema(database.url, options.production) },
+    database: readDatabase(database, options),
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server, report),
     exports,
@@ -34,9 +40,19 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   });
 }
 
+function readDatabase(
+  database: ReturnType<typeof camelCased<WrittenAppMain>>['database'],
+  { orm, production }: ReadOptions,
+): DatabaseDeclaration {
+  const url = orm?.url ?? database.url;
+  // the schema of an existing application belongs to that application
+  const isOwned = production || Boolean(orm);
+  return { ...database, url, schema: database.schema ?? defaultSchema(url, isOwned) };
+}
+
 /** A database in memory is new with every start: there is nothing to compare. */
-function defaultSchema(url: string, production: boolean): SchemaMode {
-  return url === 'sqlite::memory:' || (url.startsWith('sqlite:') && !production) ? 'update' : 'check';
+function defaultSchema(url: string, isOwned: boolean): SchemaMode {
+  return url === 'sqlite::memory:' || (url.startsWith('sqlite:') && !isOwned) ? 'update' : 'check';
 }
 
 function checkAppMain(value: unknown, context: CheckContext): WrittenAppMain {

@@ -43,6 +43,7 @@ function mapperOptions(database: PostgresDatabase, onPoolCreated: (pool: Pool) =
     ensureDatabase: (database.schema === 'update' || database.schema === 'migrate') && !database.readOnly,
     pool: { min: 0, max: database.pool },
     driverOptions: {
+      ...database.driverOptions,
       ...further,
       connectionTimeoutMillis: database.connectTimeout,
       ...poolSettings(database),

@@ -52,7 +52,7 @@ export class PostgresLink {
 
   constructor(database: PostgresDatabase, onEnd: () => void, answered: Answered) {
     this.#answered = answered;
-    const { connectTimeout, preparedStatements, readOnly, statementTimeout, url } = database;
+    const { connectTimeout, driverOptions, preparedStatements, readOnly, statementTimeout, url } = database;
     const isPooled = database.pooling?.isPooled ?? false;
     this.#usesPreparedStatements = preparedStatements && !isPooled;
     this.#settings = isPooled ? setForTransaction([...textFormats, ...declaredSettings(database)]) : null;
@@ -62,6 +62,7 @@ export class PostgresLink {
       ...(statementTimeout > 0 && { statement_timeout: statementTimeout }),
     };
     this.#client = new pg.Client({
+      ...driverOptions,
       ...(isPooled ? { connectionString: withoutOptions(url) } : session),
       connectionTimeoutMillis: connectTimeout,
       pipeline: true,

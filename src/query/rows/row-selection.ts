@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, EventType, helper, Reference } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import { type AssociationField, type Field, type FieldPlan, isSamePlan, targetsOf } from '../../model/field-plan.ts';
 import { hasDiscriminator, isKindOf, metaOfEntity } from '../../model/hierarchy.ts';
@@ -54,7 +54,8 @@ export function readableTable(mapper: Mapper, meta: EntityMetadata): string {
   const table = plainTable(mapper, meta);
   const hiding = hidingAssociation(meta);
   if (hiding) throw new NotCompilable(`${meta.className}.${String(hiding.name)} points to what a filter can hide`);
-  if ((['onLoad', 'onInit'] as const).some((hook) => (meta.hooks?.[hook]?.length ?? 0) > 0))
+  const events = mapper.em.getEventManager();
+  if ([EventType.onLoad, EventType.onInit].some((event) => events.hasListeners(event, meta)))
     throw new NotCompilable(`${meta.className} has code that runs when a row is loaded`);
   return table;
 }
