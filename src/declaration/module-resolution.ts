@@ -2,14 +2,6 @@ import { registerHooks } from 'node:module';
 
 let registered = false;
 
-/** The modules of the running bundle by their import names; empty without a bundle. */
-let bundled: Readonly<Record<string, string>> = {};
-
-/** Sets the modules of the running bundle: another copy of them would not know the classes of this one. */
-export function useBundle(modules: Readonly<Record<string, string>>): void {
-  bundled = modules;
-}
-
 /**
  * Lets the modules of an application find this package, and what comes with it, wherever the application lies.
  *
@@ -21,7 +13,6 @@ export function resolveFromHere(): void {
   registered = true;
   registerHooks({
     resolve(specifier, context, next) {
-      if (Object.hasOwn(bundled, specifier)) return { url: bundled[specifier] as string, format: 'module', shortCircuit: true };
       const here = { ...context, parentURL: import.meta.url };
       if (/^declarest(\/|$)/.test(specifier)) return next(specifier, here);
       if (!/^[@a-z0-9]/i.test(specifier) || /^[a-z]+:/i.test(specifier)) return next(specifier, context);

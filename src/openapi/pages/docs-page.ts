@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, posix, relative } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Info } from '../info.ts';
@@ -39,10 +40,11 @@ export function makeDocsPage(
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
-    const bytes = readFileSync(file);
+    const bytes = readAsset(file);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     const unique = `${name}.${hash}.${ending}`;
-    files.set(unique, new Kept(bytes, { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' }));
+    const headers = { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' };
+    files.set(unique, new Kept(bytes, headers));
     return `${folder}/${unique}`;
   };
   const own = (name: string) => join(packageRoot, 'assets', 'docs', name);
@@ -77,6 +79,11 @@ function tryAs(users: readonly SampleUserDeclaration[], folder: string): string 
 ${options.join('\n')}
 </select> <span id="sample-state" role="status"></span></p>
 `;
+}
+
+/** Large files are compressed in a built package. */
+function readAsset(file: string): Buffer {
+  return existsSync(file) ? readFileSync(file) : brotliDecompressSync(readFileSync(`${file}.br`));
 }
 
 /** A built package contains the viewer; in the repository it is in node_modules. */
