@@ -1,10 +1,11 @@
 // Bundles the sources into a few files: the command, the exported modules and the thread that reads from SQLite. Most of the startup
 // time goes into resolving modules one by one.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
-import { thinned } from './source-maps.ts';
+import { parseAst } from 'rolldown/parseAst';
+import { withLines } from './source-maps.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -16,9 +17,8 @@ const entries = { main: 'src/cli/main.ts', 'reader-thread': 'src/dialect/sqlite/
 
 /** Modules that are loaded together, with all that they import. */
 const groups = [
-  { name: 'command', test: /\/src\/cli\/(program|io)\.ts$/, priority: 3 },
-  { name: 'application', test: /\/src\/application\.ts$/, priority: 2 },
-  { name: 'server', test: /\/src\/(server|plugin|cli\/(close-server|bound-heap|database-start))\.ts$/, priority: 1 },
+  { name: 'command', test: /\/src\/cli\/(program|io)\.ts$/, priority: 2 },
+  { name: 'application', test: /\/src\/application\.ts$/, priority: 1 },
 ];
 
 /**
@@ -68,18 +68,30 @@ export async function bundle(directory: string, exported: Readonly<Record<string
     comments: false,
     sourcemap: true,
     sourcemapExcludeSources: true,
+    // relative to the package, which can be built in any folder
+    sourcemapPathTransform: (source, map) => `../${relative(root, resolve(dirname(map), source))}`,
     chunkFileNames: 'chunk.[name].js',
     codeSplitting: { groups },
   });
   await bundled.close();
   for (const { fileName } of output) {
     const file = join(directory, 'lib', fileName);
-    if (fileName.endsWith('.map')) writeFileSync(file, thinned(readFileSync(file, 'utf8')));
+    if (!existsSync(`${file}.map`)) continue;
+    const code = readFileSync(file, 'utf8');
+    const result = withLines(code, readFileSync(`${file}.map`, 'utf8'), statementsIn(code));
+    writeFileSync(file, result.code);
+    writeFileSync(`${file}.map`, result.map);
   }
   const sources = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   const packages = [...new Set(sources.flatMap((file) => packageOf(file) ?? []))].sort();
   writeFileSync(join(directory, 'lib', 'LICENSES.txt'), packages.map(licenseOf).join('\n'));
   return packages.map((folder) => folder.slice(folder.lastIndexOf('/node_modules/') + '/node_modules/'.length));
+}
+
+/** Where the statements of a module begin, except the first. Node prints the line of an error, which must not be the whole file. */
+function statementsIn(code: string): number[] {
+  const starts = parseAst(code).body.map(({ start }) => start);
+  return starts.slice(1).filter((start) => /[;}]/.test(code[start - 1] ?? ''));
 }
 
 function packageOf(file: string): string | undefined {

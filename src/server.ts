@@ -29,6 +29,7 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
   return app;
 }
 
+/** @internal */
 export interface ServerParts {
   /** Called with the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
@@ -39,6 +40,7 @@ export interface ServerParts {
   readonly sharedMetrics?: SharedMetrics;
 }
 
+/** @internal */
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},

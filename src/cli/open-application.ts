@@ -37,7 +37,7 @@ function isDirectory(path: string): boolean {
 /** Loads the application in a directory and checks all of it. No database is opened. */
 export async function openApplication(given: string | undefined, io: Io, choose?: ChooseDatabase): Promise<Application> {
   const directory = applicationDirectory(given, io);
-  loadMikroOrm();
+  await loadMikroOrm();
   const { loadApplication } = await import('../application.ts');
   return loadApplication({ directory, env: io.env }, choose);
 }

@@ -57,7 +57,7 @@ async function serveHere(
   const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
   applicationDirectory(dir, io);
   // Before the modules of the application: loading them registers resolution hooks, which slow down later imports.
-  loadMikroOrm();
+  await loadMikroOrm();
   await import('../../server.ts');
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
