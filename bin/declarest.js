@@ -88,8 +88,8 @@ function followParent() {
 
 function run() {
   const source = join(here, '..', 'src', 'cli', 'main.ts');
-  const bundle = join(here, '..', 'bundle', 'main.js');
-  import(pathToFileURL(existsSync(source) ? source : bundle).href)
+  const built = join(here, '..', 'lib', 'main.js');
+  import(pathToFileURL(existsSync(source) ? source : built).href)
     .then((cli) => cli.main(process.argv.slice(2)))
     .then((code) => {
       process.exitCode = code;

@@ -1,114 +1,107 @@
-// Bundles the command `declarest` into a few files. Most of its startup time goes into resolving modules one by one: MikroORM and
-// its dependencies are more than four hundred files, the command itself more than a hundred.
+// Bundles the sources into a few files: the command, the exported modules and the thread that reads from SQLite. Most of the startup
+// time goes into resolving modules one by one.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join, relative, sep } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
+import { parseAst } from 'rolldown/parseAst';
+import { withLines } from './source-maps.ts';
 
-const require = createRequire(import.meta.url);
+const root = join(import.meta.dirname, '..');
 
-/** Packages whose classes an application shares with Declarest: imports of them must resolve to the bundle. */
-const shared = ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/migrations'];
+/** Dependencies that become a part of the bundle: most starts need them, and they share no objects with an application. */
+const included = ['jose', 'pg-connection-string', 'yaml'];
 
-/** Not bundled: Fastify, its dependencies and pg are loaded as installed, the other packages only if an application has them. */
-const external = [/^node:/, /^fastify(\/|$)/, /^ajv(-formats)?(\/|$)/, /^pg(\/|$)/, 'dataloader', 'tinyglobby'];
+/** Modules that are not exported, but loaded by name. */
+const entries = { main: 'src/cli/main.ts', 'reader-thread': 'src/dialect/sqlite/reader-thread.ts' };
+
+/** Modules that are loaded together, with all that they import. */
+const groups = [
+  { name: 'command', test: /\/src\/cli\/(program|io)\.ts$/, priority: 2 },
+  { name: 'application', test: /\/src\/application\.ts$/, priority: 1 },
+];
 
 /**
- * Creates the folder `bundle` in a built package.
- *
- * @param directory The folder of the built package.
- * @param exported The modules that the package exports, as in its manifest: `{ '.': './index.js' }`.
+ * The package that MikroORM's driver for PostgreSQL depends on. An application does not have to install `pg` itself, and there is
+ * only one copy of it.
  */
-export async function bundle(directory: string, exported: Readonly<Record<string, string>>): Promise<void> {
-  const modules = new Map<string, string>([
-    ...Object.entries(exported).map(([path, file]) => [join('declarest', path), join(directory, file)] as const),
-    ...shared.flatMap(exportsOf),
-  ]);
-  const files = new Map([...modules.keys()].map((name) => [name, name.replace('@', '').replaceAll('/', '.')]));
-  const main = join(directory, 'bundle-main.js');
+const pg = `import { createRequire } from 'node:module';
+export default createRequire(createRequire(import.meta.url).resolve('@mikro-orm/postgresql'))('pg');
+`;
+
+/**
+ * Creates the folder `lib` in a package.
+ *
+ * @param directory The folder of the package.
+ * @param exported The sources of exported modules by their names in the bundle: `{ index: 'src/index.ts' }`.
+ * @returns The names of the dependencies that became a part of the bundle.
+ */
+export async function bundle(directory: string, exported: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const inputs = Object.entries({ ...exported, ...entries }).map(([name, file]) => [name, join(root, file)]);
   const bundled = await rolldown({
-    input: { main, ...Object.fromEntries([...modules].map(([name, file]) => [files.get(name) as string, file])) },
-    external,
+    input: Object.fromEntries(inputs),
+    external: (id) => /^[@a-z]/i.test(id) && id !== 'pg' && !included.includes(id),
     platform: 'node',
+    transform: { target: 'es2024' },
     // debug info would contain paths of this machine
     experimental: { attachDebugInfo: 'none' },
     // on a slow machine, Rolldown warns about the time of this plugin, and a warning fails the build
     checks: { bundlerTimings: false },
     plugins: [
       {
-        name: 'main',
-        // the package can be built in any folder, but its dependencies are installed here
-        resolveId(id, importer) {
-          if (id === main) return id;
-          if (!importer?.startsWith(join(directory, sep)) || !/^[@a-z]/i.test(id)) return null;
-          return this.resolve(id, import.meta.filename, { skipSelf: true });
-        },
-        load: (id) => (id === main ? mainText(files) : null),
-        transform: (code, id) => (id.startsWith(join(directory, sep)) ? withOriginalUrl(code, relative(directory, id)) : null),
+        name: 'pg',
+        resolveId: (id) => (id === 'pg' ? '\0pg' : null),
+        load: (id) => (id === '\0pg' ? pg : null),
       },
     ],
-    onwarn(warning) {
-      throw new Error(`cannot bundle: ${warning.message}`);
+    onwarn({ code, message }) {
+      // modules that are always loaded together are in one file
+      if (code !== 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(`cannot bundle: ${message}`);
     },
   });
   const { output } = await bundled.write({
-    dir: join(directory, 'bundle'),
+    dir: join(directory, 'lib'),
     format: 'esm',
-    // MikroORM identifies entities by the names of their classes
+    minify: true,
+    // names of classes are shown to users
     keepNames: true,
     comments: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    // relative to the package, which can be built in any folder
+    sourcemapPathTransform: (source, map) => `../${relative(root, resolve(dirname(map), source))}`,
     chunkFileNames: 'chunk.[name].js',
+    codeSplitting: { groups },
   });
   await bundled.close();
+  for (const { fileName } of output) {
+    const file = join(directory, 'lib', fileName);
+    if (!existsSync(`${file}.map`)) continue;
+    const code = readFileSync(file, 'utf8');
+    const result = withLines(code, readFileSync(`${file}.map`, 'utf8'), statementsIn(code));
+    writeFileSync(file, result.code);
+    writeFileSync(`${file}.map`, result.map);
+  }
   const sources = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
-  writeFileSync(join(directory, 'bundle', 'LICENSES.txt'), licenses(sources));
+  const packages = [...new Set(sources.flatMap((file) => packageOf(file) ?? []))].sort();
+  writeFileSync(join(directory, 'lib', 'LICENSES.txt'), packages.map(licenseOf).join('\n'));
+  return packages.map((folder) => folder.slice(folder.lastIndexOf('/node_modules/') + '/node_modules/'.length));
 }
 
-/** A module finds files beside itself, such as that of a thread, by its original URL: these files are not bundled. */
-function withOriginalUrl(code: string, file: string): string {
-  return code.replaceAll('import.meta.url', `new URL(${JSON.stringify(`../${file}`)}, import.meta.url).href`);
-}
-
-/** The entry point: registers the bundled modules for the imports of applications, and exports the command. */
-function mainText(files: ReadonlyMap<string, string>): string {
-  const urls = [...files].map(
-    ([name, file]) => `  ${JSON.stringify(name)}: import.meta.resolve(${JSON.stringify(`./${file}.js`)}),`,
-  );
-  return `import { useBundle } from './declaration/module-resolution.js';
-useBundle({
-${urls.join('\n')}
-});
-export { main } from './cli/main.js';
-`;
-}
-
-/** Everything that can be imported from a package: `@mikro-orm/core/fs-utils` → its file. */
-function exportsOf(name: string): [string, string][] {
-  const { exports } = manifestOf(name) as { exports: Record<string, unknown> };
-  return Object.keys(exports)
-    .map((path) => join(name, path))
-    .filter((specifier) => !specifier.endsWith('.json'))
-    .map((specifier) => [specifier, require.resolve(specifier)]);
-}
-
-function manifestOf(name: string): Record<string, unknown> {
-  return JSON.parse(readFileSync(require.resolve(`${name}/package.json`), 'utf8'));
-}
-
-/** The licenses of the bundled packages, which must be distributed with them. */
-function licenses(sources: readonly string[]): string {
-  const packages = new Set(sources.flatMap((file) => packageOf(file) ?? []));
-  return [...packages].sort().map(licenseOf).join('\n');
+/** Where the statements of a module begin, except the first. Node prints the line of an error, which must not be the whole file. */
+function statementsIn(code: string): number[] {
+  const starts = parseAst(code).body.map(({ start }) => start);
+  return starts.slice(1).filter((start) => /[;}]/.test(code[start - 1] ?? ''));
 }
 
 function packageOf(file: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0];
 }
 
+/** The license of a bundled package, which must be distributed with it. */
 function licenseOf(directory: string): string {
   const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
   const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));
-  const text = file && existsSync(join(directory, file)) ? readFileSync(join(directory, file), 'utf8').trim() : license;
+  const text = file ? readFileSync(join(directory, file), 'utf8').trim() : license;
   return `${name} ${version}\n${'-'.repeat(70)}\n${text}\n`;
 }

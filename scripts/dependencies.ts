@@ -31,17 +31,17 @@ export interface LockedPackage {
   readonly version: string;
   readonly license?: string;
   readonly integrity?: string;
-  readonly dev?: boolean;
-  readonly devOptional?: boolean;
-  readonly peer?: boolean;
   readonly hasInstallScript?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
 
 /** The packages of the lock file, by their folders: `node_modules/pg`. */
-export function lockedPackages(root: string): ReadonlyMap<string, LockedPackage> {
+export type Locked = ReadonlyMap<string, LockedPackage>;
+
+export function lockedPackages(root: string): Locked {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   return new Map(Object.entries<LockedPackage>(packages).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
@@ -51,15 +51,41 @@ export function nameOf(folder: string): string {
   return folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
-/** Whether a locked package is a transitive part of `dependencies`. */
-export function isRuntime(folder: string, { dev, devOptional, peer }: LockedPackage): boolean {
-  return folder !== '' && !dev && !devOptional && !peer;
+/** The packages that Declarest imports: its dependencies, its peers, and those of each database. */
+export function directPackages(locked: Locked): string[] {
+  const { dependencies, peerDependencies, peerDependenciesMeta } = locked.get('') as LockedPackage;
+  const isNeeded = (name: string) => !peerDependenciesMeta?.[name]?.optional || name.startsWith('@mikro-orm/');
+  return [...Object.keys(dependencies ?? {}), ...Object.keys(peerDependencies ?? {}).filter(isNeeded)].map(
+    (name) => `node_modules/${name}`,
+  );
 }
 
-/** Every transitive package of `dependencies`, as it is locked and installed. */
+/** The folders of a package's dependencies, resolved as by Node: in the nearest `node_modules`. */
+export function neededBy(locked: Locked, folder: string): string[] {
+  const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = locked.get(folder) as LockedPackage;
+  const peers = Object.keys(peerDependencies ?? {}).filter((name) => !peerDependenciesMeta?.[name]?.optional);
+  return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers].flatMap((name) => {
+    for (let place = folder; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
+      const found = join(place, 'node_modules', name);
+      if (locked.has(found)) return [found];
+      if (place === '') return [];
+    }
+  });
+}
+
+/** The folders of every package that users install, in the order of the lock file. */
+export function runtimeFolders(locked: Locked): string[] {
+  const found = new Set(directPackages(locked));
+  // grows while it is read
+  for (const folder of found) for (const needed of neededBy(locked, folder)) found.add(needed);
+  return [...locked.keys()].filter((folder) => found.has(folder));
+}
+
+/** Every package that users install, as it is locked and installed here. */
 export function runtimePackages(root: string): RuntimePackage[] {
-  const locked = [...lockedPackages(root)].filter(([folder, entry]) => isRuntime(folder, entry));
-  return locked.map(([folder, { hasInstallScript = false, license, version }]) => {
+  const locked = lockedPackages(root);
+  const entries = runtimeFolders(locked).map((folder) => [folder, locked.get(folder) as LockedPackage] as const);
+  return entries.map(([folder, { hasInstallScript = false, license, version }]) => {
     const installed = join(root, folder);
     const manifest = existsSync(installed) ? JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) : null;
     const scripts = ['preinstall', 'install', 'postinstall'].filter((script) => manifest?.scripts?.[script] !== undefined);

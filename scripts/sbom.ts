@@ -2,7 +2,15 @@
 // gives the same bytes. `npm sbom` adds the time and a random number.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRuntime, type LockedPackage, lockedPackages, nameOf } from './dependencies.ts';
+import {
+  directPackages,
+  type Locked,
+  type LockedPackage,
+  lockedPackages,
+  nameOf,
+  neededBy,
+  runtimeFolders,
+} from './dependencies.ts';
 
 /** The viewer of the docs page: the build copies it into the package, so users do not install it. */
 const copied = ['node_modules/swagger-ui-dist'];
@@ -11,9 +19,11 @@ const copied = ['node_modules/swagger-ui-dist'];
 export function sbomOf(root: string): object {
   const { description, license, name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const locked = lockedPackages(root);
-  const shipped = [...locked].filter(([folder, entry]) => isRuntime(folder, entry) || copied.includes(folder));
+  const shipped = [...runtimeFolders(locked), ...copied]
+    .sort()
+    .map((folder) => [folder, locked.get(folder) as LockedPackage] as const);
   const own = { 'bom-ref': `${name}@${version}`, type: 'library', name, version, description, ...licensed(license) };
-  const direct = [...Object.keys(locked.get('')?.dependencies ?? {}).map((each) => `node_modules/${each}`), ...copied];
+  const direct = [...directPackages(locked), ...copied];
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
     bomFormat: 'CycloneDX',
@@ -26,7 +36,7 @@ export function sbomOf(root: string): object {
       ...shipped.map(([folder, entry]) => ({
         ref: refOf(folder, entry),
         // the copied files need nothing else
-        dependsOn: copied.includes(folder) ? [] : refsOf(locked, neededBy(locked, folder, entry)),
+        dependsOn: copied.includes(folder) ? [] : refsOf(locked, neededBy(locked, folder)),
       })),
     ],
   };
@@ -60,20 +70,6 @@ function refOf(folder: string, { version }: LockedPackage): string {
   return `${nameOf(folder)}@${version}${isNested ? `|${folder}` : ''}`;
 }
 
-/** The folders of a package's dependencies, resolved as by Node: in the nearest `node_modules`. */
-function neededBy(locked: ReadonlyMap<string, LockedPackage>, folder: string, entry: LockedPackage): string[] {
-  const names = Object.keys({ ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies });
-  return names.flatMap((name) => {
-    for (let place = folder; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
-      const found = join(place, 'node_modules', name);
-      const nearest = locked.get(found);
-      // an optional peer can be installed for development only
-      if (nearest) return isRuntime(found, nearest) ? [found] : [];
-      if (place === '') return [];
-    }
-  });
-}
-
-function refsOf(locked: ReadonlyMap<string, LockedPackage>, folders: readonly string[]): string[] {
+function refsOf(locked: Locked, folders: readonly string[]): string[] {
   return folders.map((folder) => refOf(folder, locked.get(folder) as LockedPackage)).sort();
 }

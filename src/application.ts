@@ -28,8 +28,10 @@ import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
 import { dialectName } from './dialect/address.ts';
+import { MissingPackage } from './dialect/missing-package.ts';
 import { checkModels } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
+import { isOfOtherCopy, otherCopyMessage } from './model/other-copy.ts';
 import { noteAccessors } from './model/own-code.ts';
 import { checkPrivateMembers, useConstructors } from './model/private-members.ts';
 import { checkRoutes } from './route/check-routes.ts';
@@ -298,6 +300,11 @@ async function discover(
     report.add(['app_main', 'database', 'url'], message);
     return null;
   }
+  const foreign = catalog.models.find(({ value }) => isOfOtherCopy(value));
+  if (foreign) {
+    report.add([foreign.qualifiedName], otherCopyMessage(options.directory));
+    return null;
+  }
   for (const { value } of catalog.models) noteAccessors(EntitySchema.is(value) ? value.meta.class : value);
   try {
     const mapper = await createMapper(declaration.database, {
@@ -307,7 +314,8 @@ async function discover(
     useConstructors(mapper);
     return mapper;
   } catch (error) {
-    report.add(['src/models'], (error as Error).message);
+    const path = error instanceof MissingPackage ? ['app_main', 'database', 'url'] : ['src/models'];
+    report.add(path, (error as Error).message);
     return null;
   }
 }

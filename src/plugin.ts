@@ -72,6 +72,7 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
 /** Publishes `{ app, application, alone }` for every application that is mounted to serve, for tools such as our own tests. */
 const mountings = channel('declarest.mounted');
 
+/** @internal */
 export interface Mounted {
   readonly executor: Executor;
   /** Whether the database still fits the models. */
@@ -86,12 +87,14 @@ export interface Mounted {
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
 
+/** @internal */
 interface MountingOptions extends Partial<Pick<Telemetry, 'access' | 'statements' | 'onProblem'>> {
   /** Whether the host has no other routes. */
   readonly alone?: boolean;
   readonly observer?: Observer | undefined;
 }
 
+/** @internal */
 export async function mountApplication(
   app: FastifyInstance,
   application: Application,

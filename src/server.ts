@@ -31,6 +31,7 @@ export async function createServer({ fastify, ...options }: ServerOptions): Prom
   return app;
 }
 
+/** @internal */
 export interface ServerParts {
   /** Called with the server before anything is mounted on it. */
   readonly prepare?: (app: FastifyInstance) => void;
@@ -41,6 +42,7 @@ export interface ServerParts {
   readonly sharedMetrics?: SharedMetrics;
 }
 
+/** @internal */
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},

@@ -293,7 +293,7 @@ export interface ServiceUnavailableProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "database_unavailable" | "schema_mismatch" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "service_unavailable" | "bad_request";
+  code: "database_unavailable" | "schema_mismatch" | "database_read_only" | "overloaded" | "handler_timeout" | "too_many_exports" | "authentication_unavailable" | "service_unavailable" | "bad_request";
 }
 
 export interface Tag {

@@ -54,7 +54,11 @@ let underConstruction: ApiRuntime | null = null;
 /** The API of a controller; null for a proxy of one. */
 let runtimeOf: (controller: ApiController) => ApiRuntime | null;
 
-/** Constructs the controller of an API. */
+/**
+ * Constructs the controller of an API.
+ *
+ * @internal
+ */
 export function constructController(type: Creatable<ApiController>, runtime: ApiRuntime, create: Create): ApiController {
   underConstruction = runtime;
   try {

@@ -41,12 +41,27 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
     say(stderr, error.message);
     return 1;
   }
+  const peer = missingPeer(error);
+  if (peer !== null) {
+    say(
+      stderr,
+      `declarest: the package ${peer} is not installed; run "npm install fastify@^5 @mikro-orm/core@^7 @mikro-orm/sql@^7"`,
+    );
+    return 1;
+  }
   const expected = error instanceof Failure;
   const debug = env.DEBUG !== undefined && env.DEBUG !== '' && env.DEBUG !== '0';
   say(stderr, `declarest: ${expected ? error.message : messageOf(error)}`);
   if (debug) say(stderr, stackOf(expected ? (error.cause ?? error) : error));
   else if (!expected) say(stderr, 'set DEBUG=1 for a stack trace');
   return expected ? error.exitCode : 1;
+}
+
+/** A package that every application installs beside Declarest, if an import of it failed. */
+function missingPeer(error: unknown): string | null {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (code !== 'ERR_MODULE_NOT_FOUND') return null;
+  return /'(fastify|@mikro-orm\/(?:core|sql))'/.exec(String(message))?.[1] ?? null;
 }
 
 /** The message of any thrown value, in one line; for an AggregateError without a message, those of all its errors. */

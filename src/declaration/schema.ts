@@ -268,11 +268,19 @@ const routeEntry = object('route', {
 /** The route entries at the root of config/routes.yaml. */
 export const routes = map(routeEntry, { example: { name: crudLoader.entry, note: 'Required: loads the routes of all APIs.' } });
 
-/** The keys of a `when@…` block, besides route entries. */
+/**
+ * The keys of a `when@…` block, besides route entries.
+ *
+ * @internal
+ */
 export const block = object('when', { app_main: optional(appMain, {}, 'Overrides app_main in this environment.') });
 const over = (when: string) => optional(block, {}, `Overrides everything else ${when}.`);
 
-/** The root of a configuration file; config/routes.yaml has route entries besides these keys. */
+/**
+ * The root of a configuration file; config/routes.yaml has route entries besides these keys.
+ *
+ * @internal
+ */
 export const root = object('root', {
   app_main: optional(appMain, {}, 'The declaration.'),
   'when@dev': over('when NODE_ENV=development, and if it is not set'),

@@ -1,6 +1,7 @@
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { dialectName } from './address.ts';
 import type { DialectSetup } from './dialect.ts';
+import { withPackage } from './missing-package.ts';
 
 /** Chooses a dialect by the URL of the database. Only the driver in use is loaded. */
 export async function chooseDialect(database: DatabaseDeclaration, directory: string): Promise<DialectSetup> {
@@ -8,6 +9,6 @@ export async function chooseDialect(database: DatabaseDeclaration, directory: st
     const { setUpSqlite } = await import('./sqlite/dialect.ts');
     return setUpSqlite(database, directory);
   }
-  const { setUpPostgres } = await import('./postgresql/dialect.ts');
+  const { setUpPostgres } = await withPackage('@mikro-orm/postgresql', 'PostgreSQL', () => import('./postgresql/dialect.ts'));
   return setUpPostgres(database);
 }

@@ -8,9 +8,15 @@ import { scrubber } from './scrubber.ts';
 type LoggerOptions = Exclude<NonNullable<FastifyServerOptions['logger']>, boolean>;
 
 /** Fastify's own log lines without those of each request: we log one line after its response was sent. */
-class FewerLines extends Fastify.LogController {
-  override incomingRequest(): void {}
-  override requestCompleted(): void {}
+function fewerLines(): FastifyServerOptions {
+  const requestIdLogLabel = 'request_id';
+  // Fastify before 5.10
+  if (!Fastify.LogController) return { disableRequestLogging: true, requestIdLogLabel };
+  class FewerLines extends Fastify.LogController {
+    override incomingRequest(): void {}
+    override requestCompleted(): void {}
+  }
+  return { logController: new FewerLines({ requestIdLogLabel }) };
 }
 
 /** Logging options of a server that keep secrets out of its log. A logger instance is left as it is. */
@@ -26,7 +32,7 @@ export function safelyLogging({ logger }: FastifyServerOptions, declaration: Dec
       serializers: { err: loggableError, req: shownRequest, ...given.serializers },
       hooks: { logMethod: withSafeMessage, ...given.hooks, streamWrite: (line: string) => scrub(before ? before(line) : line) },
     },
-    logController: new FewerLines({ requestIdLogLabel: 'request_id' }),
+    ...fewerLines(),
   };
 }
 

@@ -83,7 +83,7 @@ describe('the command under a recent Node', () => {
   });
 
   test('runs the built file if the source is missing', async () => {
-    const { code, out } = await run(layOut('package', 'bundle/main.js'), ['0']);
+    const { code, out } = await run(layOut('package', 'lib/main.js'), ['0']);
     expect(JSON.parse(out).argv).toEqual(['0']);
     expect(code).toBe(0);
   });

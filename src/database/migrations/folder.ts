@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Migration } from '@mikro-orm/migrations';
 import { resolveFromHere } from '../../declaration/module-resolution.ts';
+import { withPackage } from '../../dialect/missing-package.ts';
 import { MigrationError } from './migration-error.ts';
 
 /** Database systems: their names in files and folders, with those in messages. */
@@ -54,7 +55,7 @@ export async function loadMigration({ path, shown }: MigrationFile): Promise<Mig
   resolveFromHere();
   let exported: Record<string, unknown>;
   try {
-    exported = await import(pathToFileURL(path).href);
+    exported = await withPackage('@mikro-orm/migrations', 'a migration', () => import(pathToFileURL(path).href));
   } catch (error) {
     throw new MigrationError(`${shown} cannot be loaded: ${(error as Error)?.message ?? error}`, { cause: error });
   }

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { type Driver, SqliteAdapter, SqliteDialect, type TransactionSettings } from 'kysely';
+import { NodeSqliteDialect } from '@mikro-orm/sql';
+import type { DialectAdapter, Driver, TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
 import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.ts';
@@ -10,19 +11,13 @@ import { type ReadConnections, RoutedReads } from './routed-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
-class ManyConnectionsAdapter extends SqliteAdapter {
-  override get supportsMultipleConnections(): boolean {
-    return true;
-  }
-}
-
 /**
  * Node's built-in SQLite behind the query builder that MikroORM uses.
  *
  * One connection writes and a second one reads, so that a read beside an open transaction sees only committed data
  * and does not wait for it (WAL allows this). An in-memory database has one connection, and reads wait for their turn.
  */
-export class SqliteFileDialect extends SqliteDialect implements Driver, SharedParts {
+export class SqliteFileDialect extends NodeSqliteDialect implements Driver, SharedParts {
   /** Null for a database in memory, which has one connection only. */
   readonly file: string | null;
   /** For long reads and for snapshots; null for a database in memory. */
@@ -43,8 +38,8 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
   #isOpen = false;
 
   constructor(file: string, statementTimeout = 0, readOnly = false) {
-    // for Kysely's own driver, which is not used
-    super({ database: () => Promise.reject(new Error('the database is opened by init()')) });
+    // for MikroORM's own driver, which is not used: init() opens the database
+    super(file);
     this.file = file === inMemory ? null : file;
     this.#statementTimeout = statementTimeout;
     this.turn = new Turn(statementTimeout);
@@ -55,8 +50,8 @@ export class SqliteFileDialect extends SqliteDialect implements Driver, SharedPa
     return this;
   }
 
-  override createAdapter(): SqliteAdapter {
-    return new ManyConnectionsAdapter();
+  override createAdapter(): DialectAdapter {
+    return Object.defineProperty(super.createAdapter(), 'supportsMultipleConnections', { value: true });
   }
 
   get begin(): string {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
@@ -38,10 +39,11 @@ export function makeDocsPage(
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
-    const bytes = readFileSync(file);
+    const bytes = readAsset(file);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     const unique = `${name}.${hash}.${ending}`;
-    files.set(unique, new Kept(bytes, { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' }));
+    const headers = { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' };
+    files.set(unique, new Kept(bytes, headers));
     return `${folder}/${unique}`;
   };
   const own = (name: string) => join(assets, 'docs', name);
@@ -75,6 +77,11 @@ function tryAs(users: readonly SampleUserDeclaration[], folder: string): string 
 ${options.join('\n')}
 </select> <span id="sample-state" role="status"></span></p>
 `;
+}
+
+/** Large files are compressed in a built package. */
+function readAsset(file: string): Buffer {
+  return existsSync(file) ? readFileSync(file) : brotliDecompressSync(readFileSync(`${file}.br`));
 }
 
 /** The command that prints a token for the application; null if the command line cannot sign one. */

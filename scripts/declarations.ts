@@ -1,0 +1,42 @@
+// The type declarations of the package: those that exported modules refer to.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+/**
+ * Writes the declarations of exported modules, and of all modules that these import.
+ *
+ * @param target The folder for the declarations.
+ * @param exported Paths from `src`, without an extension: `['index', 'testing']`.
+ */
+export function writeDeclarations(target: string, exported: readonly string[]): void {
+  const compiled = mkdtempSync(join(tmpdir(), 'declarest-types-'));
+  try {
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    const options = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', compiled];
+    const { status } = spawnSync(process.execPath, [tsc, ...options], { stdio: 'inherit' });
+    if (status !== 0) throw new Error('the declarations cannot be generated: see the messages above');
+    const open = [...exported];
+    // grows while it is read
+    for (const path of open) {
+      const text = readFileSync(join(compiled, `${path}.d.ts`), 'utf8');
+      const imported = [...text.matchAll(importPattern)].map(([, , relative = '']) => join(dirname(path), relative));
+      open.push(...new Set(imported.filter((other) => !open.includes(other))));
+      mkdirSync(dirname(join(target, path)), { recursive: true });
+      writeFileSync(join(target, `${path}.d.ts`), compact(text));
+    }
+  } finally {
+    rmSync(compiled, { recursive: true, force: true });
+  }
+}
+
+/** `from './names.ts'` and `import("./names.ts")` */
+const importPattern = /(\bfrom |\bimport\()["'](\.[^"']*)\.ts["']/g;
+
+/** Refers to files as a compiled module does. Types that were inferred are deeply nested, and indentation is half of their text. */
+function compact(text: string): string {
+  return text.replace(importPattern, "$1'$2.js'").replace(/^ +(?=[^ *])/gm, '');
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { releaseErrors } from '../../scripts/release.ts';
+
+describe('a release', () => {
+  const sound = { version: '1.2.0', changelog: '# Changelog\n\n## [1.2.0]\n\n- Something new.\n', changes: '', tags: ['v1.1.0'] };
+
+  test('needs a committed tree, a version, its section of the changelog and a new tag', () => {
+    expect(releaseErrors(sound)).toEqual([]);
+    expect(releaseErrors({ ...sound, changes: ' M src/index.ts\n' })).toEqual([
+      'there are changes that are not committed:\n M src/index.ts',
+    ]);
+    expect(releaseErrors({ ...sound, tags: ['v1.2.0'] })).toEqual([
+      'the tag v1.2.0 exists already; raise the version in package.json',
+    ]);
+  });
+
+  test('rejects a version that is not a semantic version', () => {
+    const [error] = releaseErrors({ ...sound, version: '1.2' });
+    expect(error).toBe('package.json has the version "1.2"; it must be like 1.2.3');
+  });
+
+  test('rejects a changelog without changes of the version', () => {
+    const unreleased = { ...sound, changelog: '## [Unreleased]\n\n- Something new.\n' };
+    expect(releaseErrors(unreleased)).toEqual(['CHANGELOG.md has no section "## [1.2.0]"; rename "## [Unreleased]"']);
+    const empty = { ...sound, changelog: '## [1.2.0]\n\n## [1.1.0]\n\n- Something old.\n' };
+    expect(releaseErrors(empty)).toEqual(['the section [1.2.0] of CHANGELOG.md lists no changes']);
+  });
+});
