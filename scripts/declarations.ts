@@ -20,13 +20,16 @@ export function writeDeclarations(target: string, exported: readonly string[]): 
     const { status } = spawnSync(process.execPath, [tsc, ...options], { stdio: 'inherit' });
     if (status !== 0) throw new Error('the declarations cannot be generated: see the messages above');
     const open = [...exported];
+    const isPublic = new Set(exported);
     // grows while it is read
     for (const path of open) {
       const text = readFileSync(join(compiled, `${path}.d.ts`), 'utf8');
       const imported = [...text.matchAll(importPattern)].map(([, , relative = '']) => join(dirname(path), relative));
       open.push(...new Set(imported.filter((other) => !open.includes(other))));
+      // exported modules only pass on the names of others
+      if (exported.includes(path)) for (const other of imported) isPublic.add(other);
       mkdirSync(dirname(join(target, path)), { recursive: true });
-      writeFileSync(join(target, `${path}.d.ts`), compact(text));
+      writeFileSync(join(target, `${path}.d.ts`), compact(isPublic.has(path) ? text : withoutComments(text)));
     }
   } finally {
     rmSync(compiled, { recursive: true, force: true });
@@ -39,4 +42,9 @@ const importPattern = /(\bfrom |\bimport\()["'](\.[^"']*)\.ts["']/g;
 /** Refers to files as a compiled module does. Types that were inferred are deeply nested, and indentation is half of their text. */
 function compact(text: string): string {
   return text.replace(importPattern, "$1'$2.js'").replace(/^ +(?=[^ *])/gm, '');
+}
+
+/** An editor shows the comments of names that an application can import; those of other modules are a third of their text. */
+function withoutComments(text: string): string {
+  return text.replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '');
 }

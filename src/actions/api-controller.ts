@@ -1,5 +1,6 @@
 import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
 import type { SelectQueryBuilder } from '@mikro-orm/sql';
+import type { TokenOptions } from '../access/token-options.ts';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import type { ValidationContext } from '../change/validation.ts';
@@ -34,7 +35,7 @@ import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import type { ListRuntime } from './start/list-runtime.ts';
-import { type ApiRuntime, type TokenOptions, visibleQuery } from './start/runtime.ts';
+import { type ApiRuntime, visibleQuery } from './start/runtime.ts';
 
 /** A model: its class, or what `defineEntity` returned. */
 export type Model<T extends object = object> =

@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Guard } from '../../access/guard.ts';
+import type { TokenOptions } from '../../access/token-options.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
 import { AssociationReader, type Denormalizers } from '../../change/associations.ts';
 import { Deserializer } from '../../change/deserializer.ts';
@@ -39,17 +40,6 @@ import type { ListRuntime } from './list-runtime.ts';
 interface Surroundings {
   readonly directory: string;
   readonly production: boolean;
-}
-
-/** What a token is made from. */
-export interface TokenOptions {
-  /** The id of the user. */
-  readonly sub: string | number;
-  readonly roles?: readonly string[];
-  /** Seconds; eight hours by default. */
-  readonly expiresIn?: number;
-  /** Further claims. They cannot replace those that Declarest sets. */
-  readonly claims?: Readonly<Record<string, unknown>>;
 }
 
 /** The state that all APIs of an application share. */
