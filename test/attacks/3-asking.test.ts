@@ -214,7 +214,7 @@ describe.each(databases)('API3:2023 list queries, on %s', (kind) => {
       'sort=title%20desc',
       'sort[]=title',
       'sort[title]=asc',
-      'sort=title&sort=id',
+      'sort=title&sort=title',
       'q[]=x',
       'q[$ne]=x',
       'q=a&q=b',
@@ -222,7 +222,7 @@ describe.each(databases)('API3:2023 list queries, on %s', (kind) => {
       'fields=*',
       'fields=id,,title',
       'fields[item]=id',
-      'fields=id&fields=title',
+      'fields=id&fields=',
     ])('rejects ?%s (CVE-2022-24999)', async (text) => {
       await refused(`/item.json?${text}`);
     });
