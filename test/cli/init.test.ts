@@ -80,7 +80,7 @@ describe('declarest init', () => {
       const cwd = folder();
       expect((await call(['init', '--model', model], { cwd })).code).toBe(0);
       const checked = await run(['migrate', 'check'], { cwd, env: { DATABASE_URL: 'postgresql://app@127.0.0.1/app' } });
-      expect(checked).toEqual({ code: 0, out: 'ok: the migrations lead to the models\n', err: '' });
+      expect(checked).toEqual({ code: 0, out: 'ok: the migrations match the models\n', err: '' });
     },
   );
 
