@@ -26,7 +26,7 @@ export const catalogue = {
   operator_not_allowed: {
     status: 400,
     title: 'Operator not allowed',
-    detail: 'the operator of the query parameter "{name}" is not allowed; use one of: {allowed}',
+    detail: 'the operator of the query parameter "{name}" is not allowed; allowed: {allowed}',
   },
   sort_not_allowed: {
     status: 400,
