@@ -530,8 +530,8 @@ export interface UserQuery {
 export interface ClientOptions {
   /** The address of the API: `http://127.0.0.1:3000`. */
   readonly baseUrl: string;
-  /** The token of the caller, or a function that returns one. */
-  readonly token?: string | (() => string | Promise<string>);
+  /** The token of the caller, or a function that returns one. Without a token, or with an empty one, requests are anonymous. */
+  readonly token?: string | (() => string | undefined | Promise<string | undefined>);
   readonly headers?: Readonly<Record<string, string>>;
   /** Replaces the `fetch` of the platform. */
   readonly fetch?: typeof fetch;
@@ -601,7 +601,7 @@ function sender({ baseUrl, token, headers, fetch: send = fetch }: ClientOptions)
       headers: {
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+        ...(credential && { authorization: `Bearer ${credential}` }),
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         ...headers,

@@ -169,8 +169,10 @@ describe.each(databases)('the client of the example on %s', (kind) => {
     });
 
     test('returns 401 for missing or invalid credentials', async () => {
-      const nobody = createClient({ baseUrl: app.url });
-      expect(await failure(nobody.person.list())).toMatchObject({ status: 401, code: 'authentication_required' });
+      for (const token of [{}, { token: '' }, { token: () => undefined }]) {
+        const nobody = createClient({ baseUrl: app.url, ...token });
+        expect(await failure(nobody.person.list())).toMatchObject({ status: 401, code: 'authentication_required' });
+      }
       const forged = createClient({ baseUrl: app.url, token: 'forged' });
       expect(await failure(forged.person.list())).toMatchObject({ status: 401, code: 'invalid_credentials' });
     });

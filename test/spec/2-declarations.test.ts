@@ -186,7 +186,7 @@ describe.each(databases)('a declaration, served on %s,', (kind) => {
       expect((await app.request('GET', '/api/underscored/1/_history.json')).json).toEqual({ id: 1 });
       expect((await app.request('GET', '/api/underscored/_changes.json')).json).toEqual({ format: 'json' });
       const { paths } = (await app.request('GET', '/openapi.json')).json;
-      expect(paths['/api/underscored/{id}/_history.json'].get.operationId).toBe('app_api_single_underscored__history_get');
+      expect(paths['/api/underscored/{id}/_history.json'].get.operationId).toBe('historyUnderscored');
     });
 
     test('for custom actions, with the id unless they are declared as collection', async () => {
