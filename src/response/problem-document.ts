@@ -114,12 +114,12 @@ const otherCodes: Readonly<Record<number, ErrorCode>> = {
 };
 
 /** A client error with its own status, thrown by code of the application or by a plugin. */
-class OtherProblem extends Problem {
+export class OtherProblem extends Problem {
   override readonly status: number;
   override readonly title: string;
 
-  constructor(status: number, detail: string, cause: unknown) {
-    super(otherCodes[status] ?? 'bad_request', detail, { cause });
+  constructor(status: number, detail: string, cause?: unknown, code = otherCodes[status] ?? 'bad_request') {
+    super(code, detail, { cause });
     this.status = status;
     this.title = STATUS_CODES[status] ?? 'Bad request';
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Problem } from '../errors.ts';
-import { noSniffing, noStore, STATUS_CODES, toProblem, writtenProblem } from '../response/problem-document.ts';
+import { noSniffing, noStore, OtherProblem, STATUS_CODES, writtenProblem } from '../response/problem-document.ts';
 import { writeProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 
@@ -14,7 +14,7 @@ export const strictHttp = Object.freeze({
 });
 
 function rejection(statusCode: number, message: string, headers: Readonly<Record<string, string>> = {}): Problem {
-  return Object.assign(toProblem({ statusCode, message }, 0), { headers });
+  return Object.assign(new OtherProblem(statusCode, message, undefined, 'bad_request'), { headers });
 }
 
 const closing = { connection: 'close' };
