@@ -194,7 +194,10 @@ describe('existing files', () => {
 
   test('may be the package.json of "npm install declarest", whose dependencies are kept', async () => {
     const cwd = folder();
-    writeFileSync(join(cwd, 'package.json'), '{ "dependencies": { "declarest": "file:../declarest.tgz" } }');
+    writeFileSync(
+      join(cwd, 'package.json'),
+      '{ "dependencies": { "declarest": "file:../declarest.tgz", "@mikro-orm/core": "^7.2.2" } }',
+    );
     expect((await call(['init'], { cwd })).code).toBe(0);
     const manifest = JSON.parse(read(cwd, 'package.json'));
     expect(manifest).toMatchObject({ type: 'module', dependencies: { ...dependencies, declarest: 'file:../declarest.tgz' } });

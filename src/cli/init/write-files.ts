@@ -64,8 +64,13 @@ function withDependencies(
   const manifest = JSON.parse(text);
   const merged = {
     ...manifest,
-    dependencies: { ...manifest.dependencies, ...dependencies },
+    // all packages of MikroORM in the one version of the new application: npm cannot install several
+    dependencies: { ...manifest.dependencies, ...dependencies, ...mikroOrmOf(manifest.dependencies) },
     devDependencies: { ...manifest.devDependencies, ...devDependencies },
   };
   return `${JSON.stringify(merged, null, 2)}\n`;
+}
+
+function mikroOrmOf(dependencies: Dependencies): Dependencies {
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => name.startsWith('@mikro-orm/')));
 }
