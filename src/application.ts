@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema, type MikroORM } from '@mikro-orm/core';
@@ -14,9 +13,9 @@ import { checkLists } from './actions/start/check-lists.ts';
 import { checkLoads } from './actions/start/check-loads.ts';
 import { checkDeclaredParameters } from './actions/start/check-parameters.ts';
 import { createMapper, type MapperOptions } from './database/create-mapper.ts';
-import { isModel } from './database/is-model.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { DeclaredOrm } from './database/orm/declared-orm.ts';
+import { isModel } from './database/orm/is-model.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, isClass, loadCatalog, loadConfigModules, loadContainer, withModels } from './declaration/modules.ts';
@@ -27,7 +26,7 @@ import { Report, type Warning } from './declaration/report.ts';
 import { crudLoader } from './declaration/schema.ts';
 import { codeSource, type ReportedError, type Source } from './declaration/source.ts';
 import { type Catalog, type DatabaseDeclaration, type Declaration, httpMethods, type RouteEntry } from './declaration/types.ts';
-import { dialectName } from './dialect/address.ts';
+import { missingModule } from './dialect/address.ts';
 import { MissingPackage } from './dialect/missing-package.ts';
 import { checkModels } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
@@ -295,9 +294,9 @@ async function discover(
   options: Omit<MapperOptions, 'entities'>,
   report: Report,
 ): Promise<Mapper | null> {
-  if (dialectName(declaration.database.url) === 'sqlite' && !isBuiltin('node:sqlite')) {
-    const message = 'this runtime has no module node:sqlite; use PostgreSQL, Node 22.18 or newer, or Bun 1.4 or newer';
-    report.add(['app_main', 'database', 'url'], message);
+  const missing = missingModule(declaration.database.url);
+  if (missing !== null) {
+    report.add(['app_main', 'database', 'url'], missing);
     return null;
   }
   const foreign = catalog.models.find(({ value }) => isOfOtherCopy(value));

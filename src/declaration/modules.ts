@@ -5,7 +5,7 @@ import type { ConfigModule } from './config-module.ts';
 import { resolveFromHere } from './module-resolution.ts';
 import { identityOf, nameOf } from './names/class-names.ts';
 import type { Create } from './names/create.ts';
-import { commonJsError, missingPackage } from './project.ts';
+import { commonJsError, missingPackage } from './read/incomplete-project.ts';
 import { DeclarationErrors } from './report.ts';
 import type { ReportedError } from './source.ts';
 import type { Catalog, Exported, Place } from './vocabulary.ts';

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { isAbsolute, resolve } from 'node:path';
 
 /** The name of the dialect for a database URL. */
@@ -18,4 +19,10 @@ export function placeOf(url: string, directory: string): { readonly file: string
 export function isAbsent(url: string, directory: string): boolean {
   const place = placeOf(url, directory);
   return place === 'memory' || (place !== 'server' && !existsSync(place.file));
+}
+
+/** The error of a runtime without a module that the database needs; null if it has all of them. */
+export function missingModule(url: string): string | null {
+  if (dialectName(url) !== 'sqlite' || isBuiltin('node:sqlite')) return null;
+  return 'this runtime has no module node:sqlite; use PostgreSQL, Node 22.18 or newer, or Bun 1.4 or newer';
 }

@@ -8,9 +8,9 @@ import {
   type Options,
   Utils,
 } from '@mikro-orm/core';
-import { isModel } from '../is-model.ts';
 import { connectionOf } from './connection.ts';
 import { anotherCopy } from './errors.ts';
+import { isModel } from './is-model.ts';
 
 /** What Declarest takes from an existing MikroORM instance or configuration. */
 export interface OrmSetup {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { isPlainObject } from './plain-object.ts';
-import type { ReportedError } from './source.ts';
+import { isPlainObject } from '../plain-object.ts';
+import type { ReportedError } from '../source.ts';
 
 interface Manifest {
   /** The path from the application's directory. */
