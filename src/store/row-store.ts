@@ -204,12 +204,27 @@ export class RowStore {
 }
 
 function foundPage({ counted, edges, items }: CompiledPage): FoundPage {
-  return {
-    counted,
-    edges,
-    get entities(): never {
-      throw new Error('the rows of this page were not converted to objects');
-    },
-    json: () => items,
-  };
+  return new WrittenPage(counted, edges, items);
+}
+
+/** A page whose rows are written already. */
+class WrittenPage implements FoundPage {
+  readonly counted: CompiledPage['counted'];
+  readonly edges: CompiledPage['edges'];
+  readonly #items: CompiledPage['items'];
+
+  constructor(counted: CompiledPage['counted'], edges: CompiledPage['edges'], items: CompiledPage['items']) {
+    this.counted = counted;
+    this.edges = edges;
+    this.#items = items;
+  }
+
+  // in an object literal, a getter would give each page a hidden class of its own, which keeps its text until a full collection
+  get entities(): never {
+    throw new Error('the rows of this page were not converted to objects');
+  }
+
+  json(): CompiledPage['items'] {
+    return this.#items;
+  }
 }
