@@ -36,7 +36,8 @@ export class StatementCosts {
   }
 }
 
-function offsetIn(text: string): number {
+/** The index of the offset among the parameters of a statement, or -1. */
+export function offsetIn(text: string): number {
   const position = /\boffset [$?](\d+)/.exec(text)?.[1];
   return position === undefined ? -1 : Number(position) - 1;
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { offsetIn } from '../../database/statement-costs.ts';
 import { rowFunction, type StoppableConnection } from './stoppable-connection.ts';
 
 /** How long a statement can take, according to SQLite's query plan. */
@@ -10,18 +11,20 @@ export interface ReadPlan {
   readonly kind: 'lookup' | 'count' | 'stoppable' | 'any';
   /** The steps of the plan, with their tables. Statements of one shape cost about the same. */
   readonly shape: string;
+  /** The index of the offset among the parameters, or -1. */
+  readonly offset: number;
 }
 
 /** Classifies a statement by SQLite's query plan. Throws the statement's own error if it cannot be prepared. */
 export function planRead(text: string, plain: DatabaseSync, stoppable: StoppableConnection): ReadPlan {
   const codes = plain.prepare(`explain ${text}`).all();
   const steps = stepsOf(plain, text);
-  const shape = steps.join('; ');
+  const common = { shape: steps.join('; '), offset: offsetIn(text) };
   // the schema is small, and on the stoppable connection it would include the views
-  if (steps.every((step) => isOfSchema.test(step))) return { kind: 'lookup', shape };
+  if (steps.every((step) => isOfSchema.test(step))) return { kind: 'lookup', ...common };
   const isLoop = codes.some(({ opcode }) => nextRow.has(String(opcode))) || steps.some((step) => isRecursive.test(step));
-  if (!isLoop) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', shape };
-  return { kind: canStop(text, steps, stoppable) ? 'stoppable' : 'any', shape };
+  if (!isLoop) return { kind: codes.some(({ opcode }) => opcode === 'Count') ? 'count' : 'lookup', ...common };
+  return { kind: canStop(text, steps, stoppable) ? 'stoppable' : 'any', ...common };
 }
 
 /** Instructions that move to another row. */

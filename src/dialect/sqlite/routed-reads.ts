@@ -7,6 +7,7 @@ import { TooLargeError } from '../../database/too-large.ts';
 import { PreparedReads, type RowForm } from './prepared-reads.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
 import { NoThreads, type ReaderThreads } from './reader-threads.ts';
+import { ShortReads } from './short-reads.ts';
 import { type StoppableConnection, Stopped } from './stoppable-connection.ts';
 import { Stopwatch } from './stopwatch.ts';
 import { TurnBudget } from './turn-budget.ts';
@@ -39,7 +40,7 @@ export class RoutedReads {
   readonly db: DatabaseSync;
   readonly #stoppable: StoppableConnection;
   /** Reports to the watch by itself. */
-  readonly #lookups: PreparedReads;
+  readonly #fastReads: PreparedReads;
   readonly #plainReads: PreparedReads;
   readonly #stoppableReads: PreparedReads;
   readonly #form: RowForm;
@@ -51,6 +52,7 @@ export class RoutedReads {
   readonly #costs = new StatementCosts();
   readonly #shapes = new StatementCosts();
   readonly #budget = new TurnBudget();
+  readonly #shortReads: ShortReads;
   readonly #inThread: (statement: Statement, parameters: readonly unknown[], kind: Statement) => Promise<unknown[]>;
 
   constructor(
@@ -61,9 +63,10 @@ export class RoutedReads {
   ) {
     this.db = plain;
     this.#stoppable = stoppable;
-    this.#lookups = new PreparedReads(plain, form, { watch });
+    this.#fastReads = new PreparedReads(plain, form, { watch });
     this.#plainReads = new PreparedReads(plain, form);
     this.#stoppableReads = new PreparedReads(stoppable.db, form, { beforePrepare: () => stoppable.hideTables() });
+    this.#shortReads = new ShortReads(plain);
     this.#form = form;
     this.#threads = threads;
     this.#watch = watch;
@@ -77,7 +80,9 @@ export class RoutedReads {
   /** @param kind Represents all statements that cost about the same. */
   rows(statement: Statement, parameters: readonly unknown[], kind = statement): unknown[] | Promise<unknown[]> {
     const plan = this.#planOf(statement, kind);
-    if (plan.kind === 'lookup') return this.#lookups.rows(statement, parameters);
+    if (plan.kind === 'lookup' || (plan.kind === 'stoppable' && this.#shortReads.has(statement, parameters, plan.offset))) {
+      return this.#fastReads.rows(statement, parameters);
+    }
     const read: Read = { statement, parameters, kind, plan };
     const place = this.#placeOf(read);
     if (place === 'thread') return this.#inThread(statement, parameters, kind);
@@ -133,6 +138,7 @@ export class RoutedReads {
       const rows = reads.rows(read.statement, read.parameters);
       cost = stopwatch.cost();
       this.#remember(read, cost);
+      if (cost <= shortReadTime) this.#shortReads.add(read.statement, read.parameters, read.plan.offset);
       this.#watch.answered?.(stopwatch.elapsed(), false);
       return rows;
     } finally {

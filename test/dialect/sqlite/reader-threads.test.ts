@@ -334,11 +334,12 @@ describe('a read of the mapper from a SQLite file', () => {
     expect(posted).not.toHaveBeenCalled();
   });
 
-  test('is prepared once for the same text and reflects changes of the table', async () => {
+  test('is prepared once per connection for the same text and reflects changes of the table', async () => {
     const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare');
     writer.exec("insert into thing values (1, 'one')");
     const read = 'select * from thing';
-    expect(await ask(read)).toEqual([{ id: 1, name: 'one' }]);
+    // with a time limit, and then without one because it was short
+    for (let i = 0; i < 2; i++) expect(await ask(read)).toEqual([{ id: 1, name: 'one' }]);
     prepare.mockClear();
     for (let i = 0; i < 3; i++) expect(await ask(read)).toEqual([{ id: 1, name: 'one' }]);
     expect(prepare).not.toHaveBeenCalled();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
 import type { ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
 import { RoutedReads } from '../../../src/dialect/sqlite/routed-reads.ts';
@@ -13,10 +13,11 @@ const file = join(temporary.directory, 'app.db');
 /** As if a statement had just been read in a thread. */
 const threads = { rows: async () => ({ rows: [], took: 2, cost: 2 }) } as unknown as ReaderThreads;
 let reads: RoutedReads;
+let writer: ReturnType<typeof openToWrite>;
 const opened: { close(): void }[] = [];
 
 beforeAll(() => {
-  const writer = openToWrite(file);
+  writer = openToWrite(file);
   writer.exec(`create table note (id integer primary key, text text);
     with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
       insert into note select i, 'note ' || i from n`);
@@ -90,4 +91,68 @@ test.runIf(process.threadCpuUsage)('a read that was slow only because the CPU wa
     now.mockRestore();
   }
   expect(readsHere(scan)).toBe(true);
+});
+
+describe('a read that was short', () => {
+  const page = { name: 'page', text: 'select id from note where id >= ?1 order by id limit 5 offset ?2', wide: false };
+  let clock: MockInstance<typeof performance.now>;
+  let elapsed = 0;
+
+  /** Whether the read had a time limit. */
+  async function isLimited(...parameters: number[]): Promise<boolean> {
+    const within = vi.spyOn(StoppableConnection.prototype, 'within');
+    const rows = await reads.rows(page, parameters);
+    const [first = 0, offset = 0] = parameters;
+    expect(rows).toEqual(Array.from({ length: 5 }, (_, i) => [first + offset + i]));
+    const calls = within.mock.calls.length;
+    within.mockRestore();
+    return calls > 0;
+  }
+
+  beforeAll(() => {
+    clock = vi.spyOn(performance, 'now');
+  });
+  beforeEach(async () => {
+    await turn();
+    elapsed += 60_000;
+    clock.mockImplementation(() => elapsed);
+  });
+  afterAll(() => clock.mockRestore());
+
+  test('has no time limit the second time, and none at a smaller offset', async () => {
+    expect(await isLimited(1, 100)).toBe(true);
+    expect(await isLimited(1, 100)).toBe(false);
+    expect(await isLimited(1, 20)).toBe(false);
+  });
+
+  test('has one with other parameters or at a larger offset', async () => {
+    expect(await isLimited(1, 100)).toBe(true);
+    expect(await isLimited(2, 100)).toBe(true);
+    expect(await isLimited(1, 101)).toBe(true);
+    expect(await isLimited(1, 101)).toBe(false);
+    expect(await isLimited(1, 100)).toBe(false);
+  });
+
+  test('has one again within 20 ms of a commit', async () => {
+    expect(await isLimited(1, 100)).toBe(true);
+    expect(await isLimited(1, 100)).toBe(false);
+    writer.exec("insert into note values (30000, 'new')");
+    elapsed += 20;
+    expect(await isLimited(1, 100)).toBe(true);
+    expect(await isLimited(1, 100)).toBe(false);
+  });
+
+  test('has one again after 10 seconds, because a cost can depend on the time of day', async () => {
+    expect(await isLimited(1, 100)).toBe(true);
+    elapsed += 9900;
+    expect(await isLimited(1, 100)).toBe(false);
+    elapsed += 100;
+    expect(await isLimited(1, 100)).toBe(true);
+  });
+
+  test('keeps one as long as it is not short', async () => {
+    const cost = vi.spyOn(Stopwatch.prototype, 'cost').mockReturnValue(2.1);
+    for (let i = 0; i < 3; i++) expect(await isLimited(1, 50)).toBe(true);
+    cost.mockRestore();
+  });
 });
