@@ -373,7 +373,7 @@ export class CompiledRead {
             return pace(text.length, (i + 1) / rows.length).then(() => writeFrom(i + 1, text));
           }
         }
-        return text;
+        return joined(text);
       };
       return writeFrom(0, '');
     });
@@ -415,6 +415,14 @@ interface PageSource extends Pick<PageQueries, 'counted' | 'inOrder' | 'countsFi
 }
 
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
+
+/**
+ * The text as one piece. V8 keeps a concatenated text as a tree of its parts until a character is read, and as long as the request
+ * lives, the garbage collector would have to follow and move each of them.
+ */
+function joined(text: string): string {
+  return text.charCodeAt(0) >= 0 ? text : '';
+}
 
 /** Estimates the length of the texts in rows from the first and the last row. */
 function expectedLength(rows: unknown[][]): number {
