@@ -11,9 +11,10 @@ import { type AnyQueryBuilder, unrestrictedQuery } from '../query/entities/restr
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { emptyListQuery } from '../query/list/list-query.ts';
 import { CompiledExport } from '../query/rows/compiled-export.ts';
-import type { CompiledPage, CompiledRead, Reading } from '../query/rows/compiled-read.ts';
+import type { CompiledPage, CompiledRead } from '../query/rows/compiled-read.ts';
 import type { InstanceContext } from '../query/rows/instance.ts';
 import { joinsFiltered } from '../query/rows/root-filter.ts';
+import type { Reading } from '../query/rows/row-texts.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
 import { isSameForAll } from '../query/visibility/list-visibility.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';

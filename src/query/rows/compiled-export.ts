@@ -2,7 +2,7 @@ import type { Cursor, Cursors } from '../../database/cursor.ts';
 import { ChunkSize } from '../../response/chunk-size.ts';
 import type { ExportSource } from '../../response/export-stream.ts';
 import type { BoundStatement } from './bound-statement.ts';
-import type { LineWriter } from './compiled-read.ts';
+import type { LineWriter } from './row-texts.ts';
 
 /** Rows that are read at a time, and the approximate characters of their text. */
 const chunkLimits = { first: 50, most: 1000, length: 64 * 1024 };

@@ -9,10 +9,7 @@ import type { FieldPlan } from '../../model/field-plan.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
-import { type Pace, turnLength } from '../../response/turn.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
-import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
-import type { RowWriter } from '../../serialization/row-writer.ts';
 import { conditionOf } from '../entities/condition-query.ts';
 import { isFiltered } from '../entities/filters.ts';
 import type { PageQueries } from '../entities/key-query.ts';
@@ -20,14 +17,15 @@ import type { AnyQueryBuilder } from '../entities/restriction.ts';
 import { type Condition, conditionText } from '../list/condition.ts';
 import { NotCompilable } from './association.ts';
 import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
-import { EmbeddedRows, type EmbeddedVisibility, holdsBigints, type Send } from './embedded-rows.ts';
+import { EmbeddedRows, holdsBigints } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
 import { ListOrder, type MoreColumns, where } from './list-order.ts';
-import { type ListView, ListViews, type OrderOf } from './list-views.ts';
+import { ListViews, type OrderOf } from './list-views.ts';
 import { parametrized } from './parametrized.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
 import { RowCounter } from './row-counter.ts';
 import { planRows, type RowPlan, type RowPlanOptions, rootTableAlias } from './row-plan.ts';
+import { type LineWriter, type Reading, RowTexts } from './row-texts.ts';
 import { versionReader } from './row-version.ts';
 import type { SeekPlan, Window } from './seek-plan.ts';
 import { cutSought, sidesOf } from './seek-query.ts';
@@ -45,17 +43,6 @@ interface CompileOptions extends RowPlanOptions {
   readonly filter?: RootFilter | undefined;
   readonly count?: CountMode;
 }
-
-/** How one request reads rows: the visibility of embedded rows, the context of instances, the view, and the pace. */
-export interface Reading {
-  readonly visibility?: EmbeddedVisibility | undefined;
-  readonly context?: InstanceContext | undefined;
-  readonly view?: ListView;
-  readonly pace?: Pace | undefined;
-}
-
-/** Writes rows as lines, each with its line break. */
-export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
 
 /** Maximum of cached statements that read one row, one for each condition. */
 const maxCachedConditions = 200;
@@ -80,6 +67,7 @@ export class CompiledRead {
   readonly #one: Statement;
   readonly #counter: RowCounter;
   readonly views: ListViews;
+  readonly #texts: RowTexts;
   readonly #ones = new LruCache<Statement>(maxCachedConditions);
 
   private constructor(
@@ -109,6 +97,7 @@ export class CompiledRead {
     const orderOf: OrderOf = (keys, at) =>
       new ListOrder(executor, this.#dialect, root, { filters, isWide, seek: at, sort: planSort(mapper, meta, keys) });
     this.views = new ListViews(plan, executor.format, orderOf, orderOf(sort, seek));
+    this.#texts = new RowTexts(executor, this.#embedded, this.views);
     this.#one = this.#oneStatement(noText, '');
     this.#counter = new RowCounter(executor, count, this.#dialect);
   }
@@ -264,16 +253,12 @@ export class CompiledRead {
 
   /** Makes the writer of lines: CSV if columns are given, otherwise JSON. `send` sends the statements that read embedded rows. */
   lineWriter(columns: readonly CsvColumn[] | null, reading: Reading = {}): LineWriter {
-    const { object, writer } = (reading.view ?? this.views.whole).shown;
-    const line: RowWriter = columns
-      ? compileCsvRowWriter(object, columns, this.#executor.format)
-      : (row, many, writers, seen, context) => `${writer(row, many, writers, seen, context)}\n`;
-    return (rows, send) => this.#written(rows, reading, line, '', send);
+    return this.#texts.lines(columns, reading);
   }
 
   /** A row as JSON, with what it embeds. */
   json(row: unknown[], reading: Reading = {}): string | Promise<string> {
-    return this.#write([row], reading);
+    return this.#texts.json([row], reading);
   }
 
   /** A window of all rows. */
@@ -329,54 +314,20 @@ export class CompiledRead {
       const [found, counted, follows] = await Promise.all(sent);
       const { rows, beyond } = cutSought(found, seek, limit);
       const edges = rows.length > 0 ? order.edgesOf(rows) : (order.seek as SeekPlan).edgesOfNone(seek);
-      return { counted, items: await this.#write(rows, reading), edges: { ...edges, ...sidesOf(seek, beyond, follows) } };
+      return { counted, items: await this.#texts.json(rows, reading), edges: { ...edges, ...sidesOf(seek, beyond, follows) } };
     }
     const [found, counted] = source.countsFirst
       ? await this.#counter.before(window, source.counted, source.rows)
       : await this.#counter.beside(window, source.counted, source.rows);
     const rows = this.#selectsOneMore ? found.slice(0, limit) : found;
     const edges = source.inOrder ? order.edgesOf(rows) : noEdges;
-    const items = await this.#write(rows, reading);
+    const items = await this.#texts.json(rows, reading);
     return { counted, items, edges: this.#selectsOneMore ? { ...edges, more: found.length > limit } : edges };
   }
 
   /** Whether the count does not tell if rows follow a page, so that one row more than it takes must be selected. */
   get #selectsOneMore(): boolean {
     return this.#counter.isPartial;
-  }
-
-  #write(rows: unknown[][], reading: Reading): string | Promise<string> {
-    const length = reading.pace ? expectedLength(rows) : 0;
-    // many requests may have waited for the same rows, and must not write them all in one turn
-    if (reading.pace && length > turnLength) return reading.pace(1, 1 / length).then(() => this.#writeNow(rows, reading));
-    return this.#writeNow(rows, reading);
-  }
-
-  #writeNow(rows: unknown[][], reading: Reading): string | Promise<string> {
-    return this.#written(rows, reading, (reading.view ?? this.views.whole).shown.writer, ',', this.#executor);
-  }
-
-  #written(
-    rows: unknown[][],
-    { context, pace, visibility, view = this.views.whole }: Reading,
-    writer: RowWriter,
-    separator: string,
-    send: Send,
-  ): string | Promise<string> {
-    const { isWanted, manyWriters } = view.shown;
-    return this.#embedded.written(rows, isWanted, send, visibility ?? null, ({ many, seen }) => {
-      const writeFrom = (start: number, before: string): string | Promise<string> => {
-        let text = before;
-        for (let i = start; i < rows.length; i++) {
-          text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
-          if (pace && text.length - before.length > turnLength) {
-            return pace(text.length, (i + 1) / rows.length).then(() => writeFrom(i + 1, text));
-          }
-        }
-        return joined(text);
-      };
-      return writeFrom(0, '');
-    });
   }
 
   #boundCondition(query: AnyQueryBuilder, isJoined: boolean): QueryText | null {
@@ -415,20 +366,3 @@ interface PageSource extends Pick<PageQueries, 'counted' | 'inOrder' | 'countsFi
 }
 
 const unknownFilter: RootFilter = { kind: 'entities', reason: 'the model has a filter that is on by default' };
-
-/**
- * The text as one piece. V8 keeps a concatenated text as a tree of its parts until a character is read, and as long as the request
- * lives, the garbage collector would have to follow and move each of them.
- */
-function joined(text: string): string {
-  return text.charCodeAt(0) >= 0 ? text : '';
-}
-
-/** Estimates the length of the texts in rows from the first and the last row. */
-function expectedLength(rows: unknown[][]): number {
-  let length = 0;
-  for (const row of [rows[0], rows.at(-1)]) {
-    if (row) for (const value of row) if (typeof value === 'string') length += value.length;
-  }
-  return (length * rows.length) / 2;
-}

@@ -1,0 +1,93 @@
+import type { Executor } from '../../database/executor.ts';
+import { type Pace, turnLength } from '../../response/turn.ts';
+import type { CsvColumn } from '../../serialization/csv.ts';
+import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
+import type { RowWriter } from '../../serialization/row-writer.ts';
+import type { EmbeddedRows, EmbeddedVisibility, Send } from './embedded-rows.ts';
+import type { InstanceContext } from './instance.ts';
+import type { ListView, ListViews } from './list-views.ts';
+
+/** How one request reads rows: the visibility of embedded rows, the context of instances, the view, and the pace. */
+export interface Reading {
+  readonly visibility?: EmbeddedVisibility | undefined;
+  readonly context?: InstanceContext | undefined;
+  readonly view?: ListView;
+  readonly pace?: Pace | undefined;
+}
+
+/** Writes rows as lines, each with its line break. */
+export type LineWriter = (rows: unknown[][], send: Send) => string | Promise<string>;
+
+/** Writes rows as JSON or CSV, with the rows that they embed. */
+export class RowTexts {
+  readonly #executor: Executor;
+  readonly #embedded: EmbeddedRows;
+  readonly #views: ListViews;
+
+  constructor(executor: Executor, embedded: EmbeddedRows, views: ListViews) {
+    this.#executor = executor;
+    this.#embedded = embedded;
+    this.#views = views;
+  }
+
+  /** JSON objects, separated by commas. */
+  json(rows: unknown[][], reading: Reading): string | Promise<string> {
+    const length = reading.pace ? expectedLength(rows) : 0;
+    // many requests may have waited for the same rows, and must not write them all in one turn
+    if (reading.pace && length > turnLength) return reading.pace(1, 1 / length).then(() => this.#json(rows, reading));
+    return this.#json(rows, reading);
+  }
+
+  #json(rows: unknown[][], reading: Reading): string | Promise<string> {
+    return this.#written(rows, reading, (reading.view ?? this.#views.whole).shown.writer, ',', this.#executor);
+  }
+
+  /** Makes the writer of lines: CSV if columns are given, otherwise JSON. `send` sends the statements that read embedded rows. */
+  lines(columns: readonly CsvColumn[] | null, reading: Reading): LineWriter {
+    const { object, writer } = (reading.view ?? this.#views.whole).shown;
+    const line: RowWriter = columns
+      ? compileCsvRowWriter(object, columns, this.#executor.format)
+      : (row, many, writers, seen, context) => `${writer(row, many, writers, seen, context)}\n`;
+    return (rows, send) => this.#written(rows, reading, line, '', send);
+  }
+
+  #written(
+    rows: unknown[][],
+    { context, pace, visibility, view = this.#views.whole }: Reading,
+    writer: RowWriter,
+    separator: string,
+    send: Send,
+  ): string | Promise<string> {
+    const { isWanted, manyWriters } = view.shown;
+    return this.#embedded.written(rows, isWanted, send, visibility ?? null, ({ many, seen }) => {
+      const writeFrom = (start: number, before: string): string | Promise<string> => {
+        let text = before;
+        for (let i = start; i < rows.length; i++) {
+          text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
+          if (pace && text.length - before.length > turnLength) {
+            return pace(text.length, (i + 1) / rows.length).then(() => writeFrom(i + 1, text));
+          }
+        }
+        return joined(text);
+      };
+      return writeFrom(0, '');
+    });
+  }
+}
+
+/**
+ * The text as one piece. V8 keeps a concatenated text as a tree of its parts until a character is read, and as long as the request
+ * lives, the garbage collector would have to follow and move each of them.
+ */
+function joined(text: string): string {
+  return text.charCodeAt(0) >= 0 ? text : '';
+}
+
+/** Estimates the length of the texts in rows from the first and the last row. */
+function expectedLength(rows: unknown[][]): number {
+  let length = 0;
+  for (const row of [rows[0], rows.at(-1)]) {
+    if (row) for (const value of row) if (typeof value === 'string') length += value.length;
+  }
+  return (length * rows.length) / 2;
+}
