@@ -74,3 +74,14 @@ export function isPath(mapper: Mapper, meta: EntityMetadata, path: string): bool
     return rest.length === 0 || isPath(mapper, property.targetMeta, rest.join('.'));
   });
 }
+
+/** The associations that a path could continue with where it first goes wrong, as whole paths. */
+export function pathsNear(mapper: Mapper, meta: EntityMetadata, path: string): string[] {
+  const [first, ...rest] = path.split('.') as [string, ...string[]];
+  const associations = concreteClasses(mapper, meta).flatMap(({ relations }) => relations as EntityProperty[]);
+  const next = associations.find(({ name }) => name === first)?.targetMeta;
+  // MikroORM names the other side of an association so, if the model does not
+  const named = associations.map(({ name }) => name as string).filter((name) => !name.endsWith('__inverse'));
+  if (!next || rest.length === 0) return named;
+  return pathsNear(mapper, next, rest.join('.')).map((name) => `${first}.${name}`);
+}

@@ -332,6 +332,10 @@ test('a voter that loads an unknown association is a start error', async () => {
     await expect(startApplication({ app_main, models: [Home, Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
       /LostVoter loads "captian", which is not an association of a model that it votes on;.*did you mean "captain"/,
     );
+    LostVoter.loads = ['captain.bos'];
+    await expect(startApplication({ app_main, models: [Home, Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
+      /LostVoter loads "captain.bos", .*did you mean "captain.boss".* associations: captain.boss/,
+    );
     (LostVoter as Any).loads = 'captain';
     await expect(startApplication({ app_main, models: [Person, Ship], voters: [LostVoter] } as Any)).rejects.toThrow(
       "LostVoter must list what it loads: static loads = ['captain']",

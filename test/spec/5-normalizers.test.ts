@@ -288,6 +288,11 @@ describe('a normalizer', () => {
       static override models = ['Lam'];
     }
     class Rival extends TitleNormalizer {}
+    class Single extends TitleNormalizer {}
+    Object.assign(Single, { properties: 'Lamp.title' });
+    expect(await mistakes([Single])).toEqual([
+      "Single must declare what it handles: static properties = ['Course.price'], or static models = ['Money']",
+    ]);
     expect(await mistakes([Idle])).toEqual([
       "Idle must declare what it handles: static properties = ['Course.price'], or static models = ['Money']",
     ]);

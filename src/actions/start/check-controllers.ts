@@ -212,11 +212,13 @@ export function checkNormalizers({ normalizers }: Catalog, mapper: Mapper, findi
     if (!isNormalizerClass(value)) continue;
     const { models, properties } = value;
     const at: Path = [qualifiedName];
-    if (properties.length + models.length === 0)
+    if (![models, properties].every(Array.isArray) || properties.length + models.length === 0) {
       findings.add(
         at,
         `${name} must declare what it handles: static properties = ['Course.price'], or static models = ['Money']`,
       );
+      continue;
+    }
     for (const served of [...properties, ...models]) {
       const other = claimed.get(served);
       if (other) findings.add(at, `${name} and ${other} both handle ${served}; remove it from one of them`);

@@ -5,7 +5,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Report } from '../../declaration/report.ts';
 import { didYouMean } from '../../declaration/suggest.ts';
 import type { ApiDeclaration, Catalog } from '../../declaration/types.ts';
-import { isPath } from '../../store/load-paths.ts';
+import { isPath, pathsNear } from '../../store/load-paths.ts';
 
 /** Reports `loads` of voters that are not associations of a model on which they vote. */
 export function checkLoads(
@@ -26,7 +26,7 @@ export function checkLoads(
     );
     for (const path of metas.length > 0 ? value.loads : []) {
       if (metas.some((meta) => isPath(mapper, meta, path))) continue;
-      const known = metas.flatMap(({ relations }) => relations.map((property) => property.name as string));
+      const known = metas.flatMap((meta) => pathsNear(mapper, meta, path));
       findings.add(
         [qualifiedName],
         `${name} loads "${path}", which is not an association of a model that it votes on;${didYouMean(path, known)} associations: ${[...new Set(known)].join(', ') || 'none'}`,
