@@ -140,7 +140,7 @@ async function fetchKeySet(address: URL): Promise<JSONWebKeySet> {
   return set;
 }
 
-/** Reads the body of a response; throws as soon as it is too long. */
+/** Reads the body of a response; throws when it exceeds the limit. */
 async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -45,7 +45,7 @@ export interface ShownRows {
   readonly embedded: ShownRow[];
 }
 
-/** A response as it is sent. */
+/** The status, headers and body of a response. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

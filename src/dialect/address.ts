@@ -21,6 +21,12 @@ export function isAbsent(url: string, directory: string): boolean {
   return place === 'memory' || (place !== 'server' && !existsSync(place.file));
 }
 
+/** How to discard all data of a database, for messages. */
+export function discardRemedy(url: string): string {
+  // SQLite has further files beside the database, such as app.db-wal
+  return dialectName(url) === 'sqlite' ? `delete the files ${url.slice('sqlite:'.length)}*` : 'use an empty database';
+}
+
 /** The error of a runtime without a module that the database needs; null if it has all of them. */
 export function missingModule(url: string): string | null {
   if (dialectName(url) !== 'sqlite' || isBuiltin('node:sqlite')) return null;

@@ -32,7 +32,7 @@ export class ResponseBuffer {
     this.#unchecked = Math.floor(Math.min(uncounted, responseLimit) / bytesPerUnit);
   }
 
-  /** Throws 413 if the body is too large, and 503 if there is no room for it. Responses to writes count, but are not rejected. */
+  /** Throws 413 if the body is too large, and 503 if the memory for responses is used up. Responses to writes count, but are not rejected. */
   admit(request: FastifyRequest, reply: FastifyReply, body: string): void {
     if (body.length <= this.#unchecked) return;
     this.#admit(request, reply.raw, Buffer.byteLength(body));

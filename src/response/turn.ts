@@ -21,6 +21,6 @@ export const turnLength = 1024 * 1024;
 
 /**
  * Called while a long response is written, with its length so far and the fraction of its rows that were written. Waits for the
- * next turn; throws if there is no room for the response.
+ * next turn; throws if the memory for responses is used up.
  */
 export type Pace = (length: number, part: number) => Promise<void>;

@@ -283,13 +283,21 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     const head = `declarest: ${first} cannot be recorded as applied, because the database does not have what it creates:\n`;
     expect(err.startsWith(head)).toBe(true);
     expect(err).toMatch(/\nPerson\.age: the table person has no column age; needed: \w+ not null\n/);
+    const discard = kind === 'sqlite' ? `delete the files ${database.url.slice('sqlite:'.length)}*` : 'use an empty database';
     const remedy = [
-      'Nothing was changed. Make the two match, then run the command again:',
-      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns',
-      `- change the models: remove migrations/${first}.ts and migrations/.snapshot-${kind}.json, declare the models as the database has them, and run "declarest migrate create"; make further changes in a second migration`,
+      'Nothing was changed. Choose one:',
+      `- discard all data, for example in development: ${discard}, then run "declarest migrate up"`,
+      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns; then run "declarest migrate up --baseline"',
+      `- change the models: remove migrations/${first}.ts and migrations/.snapshot-${kind}.json, declare the models as the database has them, and run "declarest migrate create" and "declarest migrate up --baseline"; make further changes in a second migration`,
       '',
     ].join('\n');
     expect(err.endsWith(`\n${remedy}`)).toBe(true);
+    const up = await migrate('up', directory);
+    expect(up.code).toBe(1);
+    expect(up.err.split('\n')[0]).toBe(
+      `declarest: no migration is applied, but the database already has tables that ${first} creates: person. It does not have everything:`,
+    );
+    expect(up.err.endsWith(`\n${remedy}`)).toBe(true);
     await query(database.url, 'drop table person');
     await query(database.url, 'create table other (id integer)');
     expect((await migrate('up', directory, '--baseline')).err).toBe(`${head}the table person does not exist\n${remedy}`);

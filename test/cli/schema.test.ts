@@ -57,6 +57,40 @@ describe.each(databases)('declarest serve on %s', (kind) => {
     }
   });
 
+  test('names ways to add a required association to a table with rows, and the last one works', async () => {
+    const withTeam = (team: string) => `
+import { defineEntity, p } from '@mikro-orm/core';
+export const Team = defineEntity({ name: 'Team', properties: { id: p.integer().primary() } });
+export const Person = defineEntity({
+  name: 'Person',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write')${team} },
+});
+`;
+    const { database, directory } = await prepared('update', { 'src/models/person.ts': withTeam('') });
+    const starts = async () => {
+      const server = start(['serve', directory, '--port', '0']);
+      await addressOf(server);
+      server.child.kill('SIGTERM');
+      await server.ended;
+    };
+    await starts();
+    await rowsOf(kind, database.url, "insert into person (name) values ('Ada')");
+    write(directory, 'src/models/person.ts', withTeam(', team: () => p.manyToOne(Team)'));
+    const refused = await run(['serve', directory, '--port', '0']);
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect(refused.err).toContain('Person.team: the table person has no column team_id; ');
+    const discard = kind === 'sqlite' ? `delete the files ${database.url.slice('sqlite:'.length)}*` : 'use an empty database';
+    expect(refused.err).toContain(`- discard all data, for example in development: ${discard}, then start again\n`);
+    expect(refused.err).not.toContain('migrate');
+
+    write(directory, 'src/models/person.ts', withTeam(', team: () => p.manyToOne(Team).nullable()'));
+    await starts();
+    await rowsOf(kind, database.url, 'insert into team (id) values (1)');
+    await rowsOf(kind, database.url, 'update person set team_id = 1');
+    write(directory, 'src/models/person.ts', withTeam(', team: () => p.manyToOne(Team)'));
+    await starts();
+  });
+
   test('logs the differences and serves with the schema none', async () => {
     const { directory } = await prepared('none');
     const server = start(['serve', directory, '--port', '0']);

@@ -9,11 +9,13 @@ import { blocksOf, root } from './markdown.ts';
 const directory = join(root, 'var', `docs-how-to-code-${process.pid}`);
 let server: ChildProcess | undefined;
 
-function writeFiles(page: string): void {
+function writeFiles(page: string, application = ''): void {
   for (const { marks, text } of blocksOf(page)) {
-    if (!marks.file) continue;
-    mkdirSync(dirname(join(directory, marks.file)), { recursive: true });
-    writeFileSync(join(directory, marks.file), text);
+    // with a package.json of its own, the directory would no longer belong to this package
+    if (!marks.file || marks.file === 'package.json') continue;
+    const file = join(directory, application, marks.file);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 }
 
@@ -70,6 +72,17 @@ describe('docs/how-to/call-from-a-browser.md', () => {
 
     const foreign = await fetch(`${url}/api/center.json`, { headers: { origin: 'https://evil.example' } });
     expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+describe('docs/how-to/restrict-rows.md', () => {
+  test('shows access tests that pass', () => {
+    const page = 'docs/how-to/restrict-rows.md';
+    writeFiles(page, 'customers');
+    const options = { encoding: 'utf8', env: environment(), cwd: join(directory, 'customers') } as const;
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', '--test-reporter=tap'], options);
+    expect(status, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/^# pass [1-9]\d+$/m);
   });
 });
 

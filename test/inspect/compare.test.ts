@@ -144,7 +144,7 @@ async function matrixOf(variation: Variation = {}): Promise<AccessMatrix> {
   return accessMatrix(await loadApplication({ ...options, env: {} }));
 }
 
-const title = '# Who may do what: made by `declarest access --save`, compared by `declarest access --diff`.\n';
+const title = '# Access rules, written by `declarest access --save` and compared by `declarest access --diff`.\n';
 
 let usual: AccessMatrix;
 beforeAll(async () => {
@@ -492,6 +492,15 @@ describe('a baseline', () => {
     expect(lines).toEqual([...new Set(lines)].sort());
     expect([...readBaseline(baselineText(usual)).facts.keys()]).toEqual(lines);
     expect(compareAccess(readBaseline(baselineText(usual)), usual)).toEqual({ opened: [], closed: [] });
+  });
+
+  test.each([true, false])('of an earlier version is read too, in production: %s', (production) => {
+    const former = production ? '# As in production.' : '# As outside production.';
+    const lines = baselineText(usual).split('\n').slice(2);
+    const first = '# Who may do what: made by `declarest access --save`, compared by `declarest access --diff`.';
+    const baseline = readBaseline([first, former, ...lines].join('\n'));
+    expect(baseline.production).toBe(production);
+    expect(baseline.facts).toEqual(readBaseline(baselineText(usual)).facts);
   });
 
   test('does not depend on the order of declarations', async () => {

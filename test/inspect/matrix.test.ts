@@ -130,12 +130,12 @@ describe('the matrix of the example', () => {
     });
   });
 
-  test('shows row restrictions, and that they do not cover new rows or queries of a handler', () => {
+  test('shows row restrictions, also those of a handler without an id, and none for new rows', () => {
     const restricted = { value: 'PersonController.customizeQuery', place: 'src/controllers/person-controller.ts:7' };
     expect(entry(matrix, 'DELETE', '/api/person/{id}.{_format}').restricted).toEqual(restricted);
     expect(entry(matrix, 'GET', '/api/person.{_format}').restricted).toEqual(restricted);
     expect(entry(matrix, 'POST', '/api/person.{_format}').restricted).toBeNull();
-    expect(entry(matrix, 'GET', '/api/course/mine.{_format}').restricted).toBeNull();
+    expect(entry(matrix, 'GET', '/api/course/mine.{_format}').restricted?.value).toBe('CourseController.customizeQuery');
     expect(entry(matrix, 'GET', '/api/tag.{_format}').restricted).toBeNull();
   });
 

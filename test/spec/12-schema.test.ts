@@ -242,11 +242,15 @@ describe.each(databases)('on %s', (kind) => {
     expect(lines).toEqual([
       expect.stringMatching(/^Item\.state: the column item\.state is integer; needed: (text|varchar\(255\)); /),
       expect.stringMatching(
-        /^Item\.owner: the table item has no column owner; needed: .* not null; rows exist and would have no value/,
+        /^Item\.owner: the table item has no column owner; needed: .* not null; rows exist and would have no value$/,
       ),
       expect.stringMatching(/^Item: the column item\.code \(text\) requires a value/),
       expect.stringMatching(/unique.*: .*(?:UNIQUE constraint failed|could not create unique index)/i),
       expect.stringMatching(/^4 differences .*; nothing was changed$/),
+      'Existing rows need a value in every new required column. Choose one:',
+      expect.stringMatching(/^- discard all data, .*(?:delete the files .*\*|use an empty database), then start again$/),
+      '- give the property a default',
+      '- make the property nullable, start again, set its value in every row, then make it required',
     ]);
     expect(await sql('select * from item')).toEqual(before);
   });

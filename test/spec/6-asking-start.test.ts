@@ -69,11 +69,12 @@ class HiddenController extends ApiController {
   }
 }
 
+/** The errors of a declaration, or else its warnings. */
 async function troublesOf(database: string, api: object, actions: object = { _index: null }): Promise<string[]> {
   const { Person, Center, Hidden, Deleted } = models();
   const url = database === 'sqlite' ? 'sqlite::memory:' : 'postgresql://nobody@127.0.0.1:1/none';
   try {
-    const { mapper } = await loadApplication({
+    const { mapper, warnings } = await loadApplication({
       app_main: {
         apis: {
           person: { class: Person, base_path: '/person', actions, ...api },
@@ -85,7 +86,7 @@ async function troublesOf(database: string, api: object, actions: object = { _in
       controllers: [HiddenController],
     } as Any);
     await mapper.close(true);
-    return [];
+    return warnings.map(({ text }) => text);
   } catch (error) {
     return (error as Error).message.split('\n').filter((line) => line.includes('app_main'));
   }
@@ -136,7 +137,7 @@ const cases: [api: object, ...lines: string[]][] = [
   [{ filters: { page: ['eq'] } }, 'person.filters.page: "page" is a reserved query parameter, and cannot be a filter'],
   [
     { filters: { 'deleted.name': ['eq'] } },
-    'person.filters.deleted.name: "deleted.name" cannot be used in lists: "deleted" leads to Deleted, which has a filter',
+    'person.filters.deleted.name: "deleted.name" cannot be used in lists: "deleted" leads to Deleted, which has a filter that is on by default; remove it, or name another field',
   ],
   [{ filters: { lastName: ['like'] } }, 'person.filters.lastName.0: "lastName[0]" must be one of: eq, ne, lt'],
   [{ filters: { lastName: [] } }, 'person.filters.lastName: "lastName" must have at least one entry'],
@@ -145,7 +146,10 @@ const cases: [api: object, ...lines: string[]][] = [
   [{ sort: ['friends.id'] }, 'person.sort.0: cannot sort by "friends.id": it can have several values'],
   [{ sort: ['center'] }, 'person.sort.0: cannot sort by "center": it has no order'],
   [{ sort: ['data'] }, 'person.sort.0: cannot sort by "data": it has no order'],
-  [{ sort: ['hidden.name'] }, 'person.sort.0: cannot sort by "hidden.name": an API hides rows of Hidden'],
+  [
+    { sort: ['hidden.name'] },
+    'person.sort.0: cannot sort by "hidden.name": an API hides rows of Hidden from some callers, and the order would reveal them; remove it, or sort by a field of Person itself',
+  ],
   [{ search: ['age'] }, 'person.search.0: cannot search in "age": it is an integer, not a text'],
   [
     { search: { fields: ['lastName', 'center.name'], using: 'fulltext' } },
@@ -172,6 +176,20 @@ describe.each(databases)('list declarations on %s', (database) => {
     expect(found.join('\n')).toMatch(/actions\._index\.filters\.salary: "salary" is not in the group/);
     expect(found.join('\n')).toMatch(/actions\._index\.default_sort\.0: Person has no column for "nothing"/);
     expect(found.join('\n')).toMatch(/actions\._entity\.sort: "sort" is allowed for actions that return a list/);
+  });
+
+  test('get a warning for each default order by rows that an API hides', async () => {
+    const found = await troublesOf(
+      database,
+      { default_sort: ['lastName', '-hidden.name', 'center.name'] },
+      { _index: { default_sort: ['hidden.id'] }, _entity: null },
+    );
+    expect(found).toEqual([
+      'app_main.apis.person.default_sort.1: warning: "default_sort" by "hidden.name" can reveal hidden values: an API hides rows of Hidden from some callers, and the order depends on them; sort by a property of Person itself',
+      expect.stringMatching(
+        /^app_main\.apis\.person\.actions\._index\.default_sort\.0: warning: "default_sort" by "hidden.id" can /,
+      ),
+    ]);
   });
 
   test('are reported once, even if several actions inherit the error', async () => {

@@ -156,7 +156,7 @@ export class IdempotencyStore {
     }
   }
 
-  /** The stored text of a response: without its body, if that is too large or there is no room for it. */
+  /** The stored text of a response: without its body, if that is too large or the storage for them is used up. */
   async #written(em: RequestEntityManager, { caller }: KeyedRequest, { answer, given, shown }: Rendered): Promise<string> {
     const { body, headers, status } = answer;
     const { 'set-cookie': _, ...others } = Object.fromEntries(

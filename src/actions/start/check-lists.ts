@@ -11,6 +11,7 @@ import { isControllerClass, restrictsQueries } from '../controller-class.ts';
 
 interface Findings {
   add(path: Path, message: string, of?: 'key'): void;
+  warn(path: Path, message: string): void;
   /** Whether something at the path was reported before. */
   touches(path: Path): boolean;
 }
@@ -33,7 +34,25 @@ export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, find
         findings.add(path, message, of);
       });
     }
+    const lists = new Map([api, ...api.actions].flatMap(({ list }) => (list ? [[list.defaultSort, list.defaultSortPath]] : [])));
+    for (const [defaultSort, at] of lists) {
+      for (const [position, { property }] of defaultSort.entries()) {
+        const hidden = classesOn(property, meta).find(isHiding);
+        if (!hidden) continue;
+        findings.warn(
+          [...at, position],
+          `"default_sort" by "${property}" can reveal hidden values: an API hides rows of ${hidden.className} from some callers, and the order depends on them; sort by a property of ${meta.className} itself`,
+        );
+      }
+    }
   }
+}
+
+/** The associated classes on a path of properties. */
+function classesOn(path: string, meta: EntityMetadata): EntityMetadata[] {
+  const [name = '', ...rest] = path.split('.');
+  const target = meta.properties[name as never]?.targetMeta;
+  return target ? [target, ...classesOn(rest.join('.'), target)] : [];
 }
 
 /** Finds the classes of which an API hides rows from some callers. */

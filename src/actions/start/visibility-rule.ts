@@ -3,6 +3,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import { Problem } from '../../errors.ts';
 import type { Restrict } from '../../query/entities/restriction.ts';
 import type { VisibilityRule } from '../../query/visibility/visibility.ts';
+import { toProblem } from '../../response/problem-document.ts';
 import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { stateOf, withState } from '../../store/request-state.ts';
 import { checkedAs } from '../admission.ts';
@@ -24,7 +25,20 @@ export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): Visib
 /** The restriction of an API's `_entity`, for requests of any route. */
 function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest, entity: ParameterReader | null): Restrict {
   const state = stateOf(request, framework.mapper);
-  return (query) => withState(state, () => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
+  return async (query) => {
+    try {
+      return await withState(state, () => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
+    } catch (error) {
+      throw rejectionIn(error) ?? error;
+    }
+  };
+}
+
+/** The problem if an error rejects the caller: a problem, or any error with a status of 400 to 499. Else null. */
+function rejectionIn(error: unknown): Problem | null {
+  if (error instanceof Problem) return error;
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown };
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? toProblem(error, 0) : null;
 }
 
 /** Whether a caller has the roles to see a row of an API: those to fetch it, else to change it, else to list it. */
@@ -57,7 +71,7 @@ function admission(
         await check(withDefaults(request, parameters), isList ? null : subject);
         return true;
       } catch (error) {
-        if (error instanceof Problem) return false;
+        if (rejectionIn(error)) return false;
         throw error;
       }
     },

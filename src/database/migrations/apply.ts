@@ -2,7 +2,7 @@ import type { DatabaseDeclaration } from '../../declaration/types.ts';
 import { dialectOf, type Seed } from '../../dialect/dialect.ts';
 import { type MigrationTools, migrationTable } from '../../dialect/migration-tools.ts';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
-import { refuseDifferent, refuseExisting, refuseMissing } from './baseline.ts';
+import { refuseDifferent, refuseExisting } from './baseline.ts';
 import type { MigrationFile } from './folder.ts';
 import { readFolder } from './folder.ts';
 import { MigrationHistory, type MigrationStatus, statusOf } from './history.ts';
@@ -82,7 +82,7 @@ function failure({ cause, file, message, statement }: FailedMigration, before: r
 }
 
 async function pendingOnes(
-  { baseline, directory, mapper, seed }: ApplyOptions,
+  { baseline, database: { url }, directory, mapper, seed }: ApplyOptions,
   tools: MigrationTools,
   em: RequestEntityManager,
   emit: (line: string) => void,
@@ -94,15 +94,14 @@ async function pendingOnes(
   for (const line of warningsOf(status)) emit(line);
   const [first] = status.pending;
   const isFirst = status.applied.length === 0 && first !== undefined && !isEmpty;
-  if (isFirst && !baseline) await refuseExisting(mapper, first, em, tables);
+  const existing = { mapper, url, em, tables, isOnly: status.pending.length === 1 };
+  if (isFirst && !baseline) await refuseExisting(existing, first);
   if (baseline && !isFirst) throw new MigrationError(noBaseline(status));
   const applied: string[] = [];
   let next: MigrationFile | null = null;
   for (const file of status.pending) {
     if (baseline && file === first) {
-      await refuseMissing(mapper, file, em, tables);
-      // without further migrations, the database must match the models
-      if (status.pending.length === 1) await refuseDifferent(mapper, file);
+      await refuseDifferent(existing, file);
       await history.add(file.name);
       emit(`recorded ${file.name} as applied, without running it`);
       continue;

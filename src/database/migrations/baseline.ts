@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { discardRemedy } from '../../dialect/address.ts';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
 import { schemaComparison } from '../schema/compare.ts';
 import { faultOf } from '../schema/schema-errors.ts';
@@ -19,52 +20,59 @@ async function createdBy(mapper: Mapper, file: MigrationFile, em: RequestEntityM
   );
 }
 
+/** A database that has tables, but no applied migration. */
+interface ExistingDatabase {
+  readonly mapper: Mapper;
+  readonly url: string;
+  readonly em: RequestEntityManager;
+  readonly tables: readonly string[];
+  /** Whether the first migration is the only one. */
+  readonly isOnly: boolean;
+}
+
 /** Refuses to run the first migration on a database that has its tables already. */
-export async function refuseExisting(
-  mapper: Mapper,
-  file: MigrationFile,
-  em: RequestEntityManager,
-  tables: readonly string[],
-): Promise<void> {
+export async function refuseExisting(database: ExistingDatabase, file: MigrationFile): Promise<void> {
+  const { em, mapper, tables } = database;
   const existing = (await createdBy(mapper, file, em)).filter((name) => tables.includes(name));
   if (existing.length === 0) return;
+  const head = `no migration is applied, but the database already has tables that ${file.name} creates: ${existing.join(', ')}`;
+  const faults = await faultsIn(database, file);
+  if (faults.length > 0) throw differs(`${head}. It does not have everything:`, faults, database, file);
   throw new MigrationError(
-    `no migration is applied, but the database already has tables that ${file.name} creates: ${existing.join(', ')}. Nothing was changed. ` +
-      'If the schema was created without migrations, record the first one as applied: declarest migrate up --baseline',
+    `${head}. Nothing was changed. If the schema was created without migrations, record the first one as applied: declarest migrate up --baseline`,
   );
 }
 
-/** Refuses to record a migration if the database lacks a table that it creates. */
-export async function refuseMissing(
-  mapper: Mapper,
-  file: MigrationFile,
-  em: RequestEntityManager,
-  tables: readonly string[],
-): Promise<void> {
+/** Refuses to record the first migration if the database lacks something that it creates. */
+export async function refuseDifferent(database: ExistingDatabase, file: MigrationFile): Promise<void> {
+  const faults = await faultsIn(database, file);
+  if (faults.length === 0) return;
+  const head = `${file.name} cannot be recorded as applied, because the database does not have what it creates:`;
+  throw differs(head, faults, database, file);
+}
+
+/** Missing tables. Without further migrations, the database must match the models. */
+async function faultsIn({ em, isOnly, mapper, tables }: ExistingDatabase, file: MigrationFile): Promise<readonly string[]> {
   const missing = (await createdBy(mapper, file, em)).filter((name) => !tables.includes(name));
-  if (missing.length === 0) return;
-  throw notAsRecorded(
-    file,
-    missing.map((name) => `the table ${name} does not exist`),
-    systemOf(mapper),
-  );
+  if (missing.length > 0 || !isOnly) return missing.map((name) => `the table ${name} does not exist`);
+  return (await schemaComparison(mapper)()).map(faultOf);
 }
 
-/** Refuses to record the only migration if the database lacks something that the models need. */
-export async function refuseDifferent(mapper: Mapper, file: MigrationFile): Promise<void> {
-  const differences = await schemaComparison(mapper)();
-  if (differences.length > 0) throw notAsRecorded(file, differences.map(faultOf), systemOf(mapper));
-}
-
-function notAsRecorded({ name, shown }: MigrationFile, faults: readonly string[], system: string): MigrationError {
-  const snapshot = join(dirname(shown), snapshotFile(system));
+function differs(
+  head: string,
+  faults: readonly string[],
+  { mapper, url }: ExistingDatabase,
+  { shown }: MigrationFile,
+): MigrationError {
+  const snapshot = join(dirname(shown), snapshotFile(systemOf(mapper)));
   return new MigrationError(
     [
-      `${name} cannot be recorded as applied, because the database does not have what it creates:`,
+      head,
       ...faults,
-      'Nothing was changed. Make the two match, then run the command again:',
-      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns',
-      `- change the models: remove ${shown} and ${snapshot}, declare the models as the database has them, and run "declarest migrate create"; make further changes in a second migration`,
+      'Nothing was changed. Choose one:',
+      `- discard all data, for example in development: ${discardRemedy(url)}, then run "declarest migrate up"`,
+      '- change the database: by hand, or start once with app_main.database.schema set to update, which adds missing tables and columns; then run "declarest migrate up --baseline"',
+      `- change the models: remove ${shown} and ${snapshot}, declare the models as the database has them, and run "declarest migrate create" and "declarest migrate up --baseline"; make further changes in a second migration`,
     ].join('\n'),
   );
 }

@@ -1,10 +1,11 @@
+import { discardRemedy } from '../../dialect/address.ts';
 import { dialectOf, type Seed } from '../../dialect/dialect.ts';
 import type { Mapper, RequestEntityManager } from '../mapper.ts';
 import { additionsTo } from './additions.ts';
 import type { WantedColumn } from './catalogue.ts';
 import { schemaComparison } from './compare.ts';
 import { type Difference, hasDefault } from './differences.ts';
-import { lineOf, SchemaErrors } from './schema-errors.ts';
+import { faultOf, lineOf, SchemaErrors } from './schema-errors.ts';
 
 export interface UpdateOptions {
   readonly seed: Seed;
@@ -20,6 +21,8 @@ export interface UpdateOptions {
 interface Plan {
   readonly statements: readonly string[];
   readonly refusals: readonly string[];
+  /** Whether a new column is required, and existing rows have no value for it. */
+  readonly needsValues: boolean;
 }
 
 /**
@@ -35,14 +38,18 @@ export async function updateSchema(mapper: Mapper, { extensions, onStatement, se
     const excepted = others.flatMap(({ column, kind, table }) =>
       column && kind === 'column' ? [{ table, column: column.name }] : [],
     );
-    return { statements: await additionsTo(mapper, excepted), refusals: others.map(refusalOf) };
+    return {
+      statements: await additionsTo(mapper, excepted),
+      refusals: others.map((one) => (isRequired(one) ? `${faultOf(one)}; rows exist and would have no value` : lineOf(one))),
+      needsValues: others.some(isRequired),
+    };
   };
   let ran: readonly string[] = [];
-  await schema.change(mapper, plan, async (em, { refusals, statements }, isNew) => {
+  await schema.change(mapper, plan, async (em, { needsValues, refusals, statements }, isNew) => {
     const wanted = [...(await schema.missingExtensions(em, extensions)), ...statements];
     const failures = [...refusals];
     for (const sql of wanted) failures.push(...(await trial(em, sql)));
-    if (failures.length > 0) throw new SchemaErrors(failures, url);
+    if (failures.length > 0) throw new SchemaErrors(failures, url, needsValues ? valuesRemedy(url) : null);
     if (isNew) await seed?.(em);
     ran = wanted;
   });
@@ -59,9 +66,7 @@ async function trial(em: RequestEntityManager, sql: string): Promise<string[]> {
   } catch (error) {
     await em.execute('rollback to savepoint addition');
     const cause = ((error as { previous?: Error }).previous ?? (error as Error)).message.replace(/\s*\n\s*/g, ' ');
-    return [
-      `${sql} failed: ${cause}; change the rows or the table first, or run "declarest migrate create" and complete the migration`,
-    ];
+    return [`${sql} failed: ${cause}; change the rows or the table first`];
   }
 }
 
@@ -83,9 +88,16 @@ async function hasRows(mapper: Mapper, { name, schema }: Difference['table']): P
   return (await mapper.em.fork().execute(`select 1 from ${table} limit 1`)).length > 0;
 }
 
-function refusalOf(difference: Difference): string {
-  if (difference.kind !== 'column' || difference.table.isView) return lineOf(difference);
-  const remedy =
-    'rows exist and would have no value: make the property nullable or give it a default, or run "declarest migrate create" and complete the migration';
-  return lineOf({ ...difference, remedy });
+/** Whether a difference that cannot be added is a new and required column of a table with rows. */
+function isRequired({ kind, table }: Difference): boolean {
+  return kind === 'column' && !table.isView;
+}
+
+function valuesRemedy(url: string): string {
+  return [
+    'Existing rows need a value in every new required column. Choose one:',
+    `- discard all data, for example in development: ${discardRemedy(url)}, then start again`,
+    '- give the property a default',
+    '- make the property nullable, start again, set its value in every row, then make it required',
+  ].join('\n');
 }

@@ -6,8 +6,14 @@ export type Baseline = ReturnType<typeof readBaseline>;
 
 export const baselineName = 'access.baseline';
 
-const title = '# Who may do what: made by `declarest access --save`, compared by `declarest access --diff`.';
-const environments = { true: '# As in production.', false: '# As outside production.' };
+const title = '# Access rules, written by `declarest access --save` and compared by `declarest access --diff`.';
+const environments = { true: '# Environment: production.', false: '# Environment: not production.' };
+
+/** Baselines of earlier versions have these lines. */
+const earlier = {
+  title: '# Who may do what: made by `declarest access --save`, compared by `declarest access --diff`.',
+  production: '# As in production.',
+};
 
 /** The text of a baseline: every fact on a line of its own, sorted. */
 export function baselineText(matrix: AccessMatrix): string {
@@ -19,7 +25,7 @@ export function baselineText(matrix: AccessMatrix): string {
 export function readBaseline(text: string) {
   const fail = (line: number, message: string) => new Error(`line ${line}: ${message}`);
   const lines = text.split(/\r?\n/);
-  if (lines[0] !== title) throw fail(1, 'it does not begin with the header of a baseline');
+  if (lines[0] !== title && lines[0] !== earlier.title) throw fail(1, 'it does not begin with the header of a baseline');
   const facts = new Map<string, Fact>();
   for (const [position, line] of lines.entries()) {
     if (line === '' || line.startsWith('#')) continue;
@@ -28,5 +34,5 @@ export function readBaseline(text: string) {
     facts.set(line, fact);
   }
   if (facts.size === 0) throw fail(lines.length, 'it contains no facts');
-  return { facts, production: lines.includes(environments.true) };
+  return { facts, production: lines.includes(environments.true) || lines.includes(earlier.production) };
 }

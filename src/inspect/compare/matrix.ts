@@ -71,8 +71,8 @@ function routeAccess(
     public: roles.length === 0,
     /** All required roles, in the order of the checks. */
     roles,
-    /** The method that restricts the rows: `PersonController.customizeQuery`. A handler without an id makes its own queries. */
-    restricted: action?.single || kind === 'list' ? restrictionOf(record, places) : null,
+    /** The method that restricts the rows: `PersonController.customizeQuery`. Creation reads no rows. */
+    restricted: action?.single || kind === 'list' || kind === 'handler' ? restrictionOf(record, places) : null,
     /** The default filters of the model, which hide rows too. */
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
     /** Controller methods that can change or replace the response. */

@@ -125,7 +125,9 @@ async function checkRoute(suite: Suite, subject: Subject, actor: Actor): Promise
   const keys = await keysOf(suite, subject.record, subject.route.method);
   const judged = keys?.length === 0 ? [] : await probe(suite, subject, actor, keys);
   suite.coverage.note(subject.route, actor.title, judged);
-  const [, ...others] = Map.groupBy(judged, ({ missing, verdict }) => JSON.stringify([verdict, missing])).values();
+  const [, ...others] = Map.groupBy(judged, ({ missing, rejection, verdict }) =>
+    JSON.stringify([verdict, missing, rejection]),
+  ).values();
   for (const [judgement] of others) await probe(suite, subject, actor, [judgement?.key as Identifier]);
 }
 
@@ -147,7 +149,7 @@ async function probe(
     if (String(known?.id) !== String(actor.user?.id))
       throw new Error(`${who}: the caller was authenticated as ${known === null ? 'anonymous' : JSON.stringify(known.id)}`);
     judged = await judge.judge(record, roles, keys, actor.user, request);
-    if (route.action === 'list') count = await judge.count(record, request);
+    if (route.action === 'list' && judged[0]?.verdict === 'granted') count = await judge.count(record, request);
   });
   const expected = judged.find((judgement) => judgement.key === key);
   if (!expected) throw new Error(`${who}: returned ${response.status} before the route was reached${detailOf(response)}`);
@@ -287,10 +289,17 @@ function checkStatus(who: string, route: RouteAccess, expected: Judgement, { use
     if (status !== 404) fail('404: customizeQuery hides the row');
     return;
   }
-  if (expected.verdict === 'refused') {
-    const due = user === null ? 401 : 403;
-    if (status !== due) fail(`${due}: ${expected.missing.join(', ')} is not granted`);
-    if (due === 401 && !response.headers.has('www-authenticate')) fail('WWW-Authenticate as well');
+  if (status === 401 && !response.headers.has('www-authenticate')) fail('WWW-Authenticate as well');
+  const { missing, rejection, verdict } = expected;
+  const due = user === null ? 401 : 403;
+  if (rejection && status === rejection.status) return;
+  if (rejection && verdict === 'rejected') {
+    // roles that do not depend on the row can be checked first
+    if (missing.length === 0 || status !== due) fail(`${rejection.status}: ${rejection.by} throws it`);
+    return;
+  }
+  if (verdict === 'refused') {
+    if (status !== due) fail(`${due}: ${missing.join(', ')} is not granted`);
     return;
   }
   const isOwnCode = route.action === 'handler' || route.action === 'service';

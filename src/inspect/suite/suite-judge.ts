@@ -3,31 +3,43 @@ import { QueryBuilder } from '@mikro-orm/sql';
 import { RoleVoter } from '../../access/role-voter.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
 import { loadsOf, type Vote } from '../../access/voter.ts';
-import { ApiController, constructController } from '../../actions/api-controller.ts';
+import { type ApiController, constructController } from '../../actions/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
 import type { Creatable } from '../../declaration/names/create.ts';
-import type { ApiDeclaration, SecurityDeclaration } from '../../declaration/types.ts';
-import { Problem, problem } from '../../errors.ts';
+import type { ApiDeclaration, HttpMethod, SecurityDeclaration } from '../../declaration/types.ts';
+import { problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
 import type { AnyQueryBuilder } from '../../query/entities/restriction.ts';
+import { toProblem } from '../../response/problem-document.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
 import { PathLoader } from '../../store/load-paths.ts';
 import { RequestState, stateOf, withState } from '../../store/request-state.ts';
-import { controllerOf, isOverridden } from '../route-action.ts';
+import { actionOf, controllerOf, isOverridden } from '../route-action.ts';
 
 /** The expected result of a request for one row, or without a row if the path names none. */
 export interface Judgement {
   readonly key: Identifier | null;
-  /** The caller cannot see the row, lacks a role, or has all of them. */
-  readonly verdict: 'hidden' | 'refused' | 'granted';
+  /** The caller cannot see the row, is rejected by code of the controller, lacks a role, or has all of them. */
+  readonly verdict: 'hidden' | 'rejected' | 'refused' | 'granted';
   readonly missing: readonly string[];
+  /** The error of `customizeQuery`, `getEntity` or `checkAccess`. With the verdict `granted`, the response may have its status. */
+  readonly rejection: Rejection | null;
   /** Whether each role was granted; only roles with voters of the application. */
   readonly own: ReadonlyMap<string, boolean>;
 }
+
+/** A method of a controller that throws an error for a caller. */
+export interface Rejection {
+  readonly status: number;
+  /** `PersonController.customizeQuery` */
+  readonly by: string;
+}
+
+type Decision = Omit<Judgement, 'key'>;
 
 const mostRows = 20;
 
@@ -71,19 +83,33 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
   ): Promise<readonly Judgement[]> {
     const decided = async (subject: object | null) =>
       checkedBy(record, subject, await decide(subject, roles, user, request), request);
-    if (keys === null || !record.api) return [{ key: null, ...(await decided(null)) }];
+    if (!record.api) return [{ key: null, ...(await decided(null)) }];
     const meta = metaOf(mapper, record.api.class.value);
     const state = new RequestState(request, mapper);
+    const { query, rejection } = await restricted(record, meta, state, request);
+    if (keys === null) {
+      const decision = await decided(null);
+      if (!rejection || decision.verdict !== 'granted') return [{ key: null, ...decision }];
+      // a hook or a handler may reject the caller for the same reason as customizeQuery, which only lists always call
+      const isList = actionOf(record, request.method as HttpMethod) === 'list';
+      return [{ key: null, ...decision, rejection, verdict: isList ? 'rejected' : 'granted' }];
+    }
     const among = { [keyOf(meta).name]: { $in: keys } } as never;
     const rows = new Map(((await state.em.find(meta.class, among)) as object[]).map((row) => [keyText(row), row]));
-    const query = await restricted(record, meta, state, request);
     if (query && isPlain(query)) query.andWhere(among);
     const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
     for (const key of keys) {
-      const row = (await isLoaded(record, idOf(record, key), request)) ? rows.get(String(key)) : undefined;
-      const judged: Omit<Judgement, 'key'> = row ? await decided(row) : { verdict: 'hidden', missing: [], own: new Map() };
-      judgements.push({ key, ...judged, ...(!visible.has(String(key)) && { verdict: 'hidden' }) });
+      const thrown = rejection ?? (await loadRejection(record, idOf(record, key), request));
+      const row = rows.get(String(key));
+      const isHidden = !row || !visible.has(String(key)) || thrown?.status === 404;
+      const judged: Decision = row ? await decided(row) : { verdict: 'hidden', missing: [], rejection: null, own: new Map() };
+      judgements.push({
+        key,
+        ...judged,
+        ...(thrown && { verdict: 'rejected', rejection: thrown }),
+        ...(isHidden && !rejection && { verdict: 'hidden' }),
+      });
     }
     return judgements;
   }
@@ -92,7 +118,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
   async function count(record: RouteRecord, request: ApiRequest): Promise<number> {
     const meta = metaOf(mapper, record.api?.class.value);
     const state = new RequestState(request, mapper);
-    const query = await restricted(record, meta, state, request);
+    const { query } = await restricted(record, meta, state, request);
     if (query === null) return state.em.count(meta.class);
     const keys = ((await query.getResultList()) as object[]).map((row) => helper(row).getPrimaryKey());
     // the mapper applies the default filters of models
@@ -104,7 +130,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     roles: readonly string[],
     user: User | null,
     request: ApiRequest,
-  ): Promise<Omit<Judgement, 'key'>> {
+  ): Promise<Decision> {
     const own = new Map<string, boolean>();
     const missing: string[] = [];
     for (const role of roles) {
@@ -116,48 +142,44 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       if (judges.some((voter) => !(voter instanceof RoleVoter))) own.set(role, decision);
       if (!decision) missing.push(role);
     }
-    return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, own };
+    return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, rejection: null, own };
   }
 
   /** Applies the controller's own `checkAccess` to a decision. */
   async function checkedBy(
     { action, api }: RouteRecord,
     subject: object | null,
-    decision: Omit<Judgement, 'key'>,
+    decision: Decision,
     request: ApiRequest,
-  ): Promise<Omit<Judgement, 'key'>> {
-    const type = api && controllerOf(api);
-    if (!type || !isOverridden(api, 'checkAccess')) return decision;
+  ): Promise<Decision> {
+    if (!api || !isOverridden(api, 'checkAccess')) return decision;
     const check = async () => {
-      if (decision.verdict !== 'granted') throw problem('access_denied');
+      if (decision.verdict !== 'granted') throw problem(request.user ? 'access_denied' : 'authentication_required');
     };
-    const isGranted = await passes(api, request, check, (controller, asked) =>
-      controller.checkAccess(action?.name ?? '', asked, subject),
+    const rejection = await rejectionBy(api, 'checkAccess', request, check, (controller, given) =>
+      controller.checkAccess(action?.name ?? '', given, subject),
     );
-    if (isGranted) return { ...decision, verdict: 'granted', missing: [] };
-    return { ...decision, verdict: 'refused', missing: [...decision.missing, `${type.name}.checkAccess`] };
+    if (!rejection) return { ...decision, verdict: 'granted', missing: [] };
+    return { ...decision, verdict: 'rejected', rejection };
   }
 
-  /** Whether the controller's own `getEntity` returns a row. */
-  async function isLoaded({ action, api }: RouteRecord, id: Identifier, request: ApiRequest): Promise<boolean> {
-    if (!api || !isOverridden(api, 'getEntity')) return true;
-    return passes(
-      api,
-      request,
-      async () => undefined,
-      async (controller, asked) => {
-        if (!(await controller.getEntity(action?.name ?? '', id, asked))) throw problem('entity_not_found', { model: '' });
-      },
-    );
+  /** The error of the controller's own `getEntity`; a row that it does not return is missing. */
+  async function loadRejection({ action, api }: RouteRecord, id: Identifier, request: ApiRequest): Promise<Rejection | null> {
+    if (!api || !isOverridden(api, 'getEntity')) return null;
+    const check = async () => undefined;
+    return rejectionBy(api, 'getEntity', request, check, async (controller, given) => {
+      if (!(await controller.getEntity(action?.name ?? '', id, given))) throw problem('entity_not_found', { model: '' });
+    });
   }
 
-  /** Whether a call of a controller throws no problem. Its rows are not restricted, and the request is not changed. */
-  async function passes(
+  /** The error of a call of a controller, or null. Its rows are not restricted, and the request is not changed. */
+  async function rejectionBy(
     api: ApiDeclaration,
+    method: keyof ApiController,
     given: ApiRequest,
     check: () => Promise<void>,
     call: (controller: ApiController, request: ApiRequest) => Promise<unknown>,
-  ): Promise<boolean> {
+  ): Promise<Rejection | null> {
     const meta = metaOf(mapper, api.class.value);
     const runtime = {
       framework: { mapper },
@@ -172,29 +194,38 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     const request = Object.create(given) as ApiRequest;
     try {
       await withState(stateOf(request, mapper), () => call(controller, request));
-      return true;
+      return null;
     } catch (error) {
-      if (error instanceof Problem) return false;
-      throw error;
+      return rejectionIn(error, api, method);
     }
   }
 
-  /** The query of the list as `customizeQuery` leaves it; null if the controller restricts nothing. */
+  /** The query of the list as `customizeQuery` leaves it, or its error; neither if the controller restricts nothing. */
   async function restricted(
     { action, api }: RouteRecord,
     meta: EntityMetadata,
     state: RequestState,
     request: ApiRequest,
-  ): Promise<AnyQueryBuilder | null> {
-    const type = (api?.controller?.value ?? ApiController) as Creatable<ApiController>;
-    if (type.prototype.customizeQuery === ApiController.prototype.customizeQuery) return null;
-    const controller = constructController(type, {} as ApiRuntime, create);
+  ): Promise<{ readonly query: AnyQueryBuilder | null; readonly rejection: Rejection | null }> {
+    if (!api || !isOverridden(api, 'customizeQuery')) return { query: null, rejection: null };
+    const controller = constructController(controllerOf(api) as Creatable<ApiController>, {} as ApiRuntime, create);
     const query = state.em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
-    const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
-    return returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query;
+    try {
+      const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
+      return { query: returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query, rejection: null };
+    } catch (error) {
+      return { query: null, rejection: rejectionIn(error, api, 'customizeQuery') };
+    }
   }
 
   return { rowsOf, idOf, judge, count };
+}
+
+/** The status that the caller gets for an error. An error of the server is a fault of the application, and thrown again. */
+function rejectionIn(error: unknown, api: ApiDeclaration, method: keyof ApiController): Rejection {
+  const { status } = toProblem(error, 0);
+  if (status >= 500) throw error;
+  return { status, by: `${controllerOf(api).name}.${method}` };
 }
 
 function keyText(row: object): string {

@@ -166,7 +166,7 @@ function pathOf(
     return filterPath(mapper, meta, plan, field, isHiding);
   } catch (error) {
     if (!(error instanceof NotCompilable)) throw error;
-    trouble(`"${field}" cannot be used in lists: ${error.message}`);
+    trouble(`"${field}" cannot be used in lists: ${error.message}; remove it, or name another field`);
     return null;
   }
 }
@@ -207,7 +207,7 @@ function sortPath(model: ListQueryModel, field: string, trouble: (message: strin
     trouble(`cannot sort by "${field}": it can be in one of several tables`);
   else if (hidden)
     trouble(
-      `cannot sort by "${field}": an API hides rows of ${hidden.className} from some callers, and the order would reveal them`,
+      `cannot sort by "${field}": an API hides rows of ${hidden.className} from some callers, and the order would reveal them; remove it, or sort by a field of ${model.meta.className} itself`,
     );
   else if (!isOrdered) trouble(`cannot sort by "${field}": it has no order`);
   else return (readable?.fields ?? []).map(({ property }) => property).join('.');
