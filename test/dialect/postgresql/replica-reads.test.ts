@@ -1,7 +1,11 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineEntity, MikroORM, p } from '@mikro-orm/core';
+import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { includes, type Position, positionIn } from '../../../src/dialect/postgresql/replicas/position.ts';
 import { createServer } from '../../../src/index.ts';
+import { startPgBouncer } from '../../support/pgbouncer.ts';
 import { freePort } from '../../support/postgres.ts';
 import { seed } from '../../support/random.ts';
 import { type ReplicatedServer, startReplicatedServer } from '../../support/replica.ts';
@@ -26,10 +30,24 @@ const Place = defineEntity({
   },
 });
 
+/** The same, read within a second. */
+const SlowPlace = defineEntity({
+  name: 'SlowPlace',
+  properties: { id: p.integer().primary().groups('read'), onReplica: p.boolean().groups('read') },
+});
+
+/** A table that replicas do not have. */
+const Scratch = defineEntity({
+  name: 'Scratch',
+  properties: { id: p.integer().primary().groups('read'), text: p.string().groups('read') },
+});
+
 const tables = `
   create table note (id serial primary key, text varchar(255) not null, version int not null default 1);
   insert into note (text) select 'note ' || i from generate_series(1, 3) as i;
-  create view place as select id, text, pg_is_in_recovery() as on_replica from note`;
+  create view place as select id, text, pg_is_in_recovery() as on_replica from note;
+  create view slow_place as select id, pg_is_in_recovery() and pg_sleep(1) is not null as on_replica from note where id = 1;
+  create unlogged table scratch as select 1 as id, 'kept'::text as text`;
 
 const patience = { timeout: 30_000, interval: 50 };
 
@@ -47,7 +65,8 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await Promise.all(running.splice(0).map((app) => app.close()));
-  await replica.query('select pg_wal_replay_resume()');
+  const { rows } = await replica.query('select pg_is_in_recovery() as is_replica');
+  if (rows[0].is_replica) await replica.query('select pg_wal_replay_resume()');
 });
 
 afterAll(async () => {
@@ -71,14 +90,16 @@ function options(replicas: readonly string[] = [server.replica], database: objec
   return {
     app_main: {
       formats: ['json', 'csv'],
-      database: { url: server.primary, schema: 'check', replicas, ...database },
+      database: { url: server.primary, schema: 'none', replicas, ...database },
       server: { metrics: { role: null } },
       apis: {
         note: { class: Note, base_path: '/note', actions: all },
         place: { class: Place, base_path: '/place', actions: reads },
+        slow: { class: SlowPlace, base_path: '/slow', actions: reads },
+        scratch: { class: Scratch, base_path: '/scratch', actions: reads },
       },
     },
-    models: [Note, Place],
+    models: [Note, Place, Scratch, SlowPlace],
   } as const;
 }
 
@@ -193,6 +214,38 @@ describe('an application with a replica', () => {
     expect(failures).toEqual([]);
   }, 60_000);
 
+  test('repeats reads on the primary that the replica cancels or cannot run', async () => {
+    const app = await start();
+    for (const path of ['/scratch.json', '/scratch/1.json', '/scratch.csv', '/scratch/1.json'])
+      expect([path, (await app.request('GET', path)).status]).toEqual([path, 200]);
+    await replica.query('alter system set max_standby_streaming_delay = 0');
+    await replica.query('select pg_reload_conf()');
+    const slow = app.request('GET', '/slow/1.json');
+    const reading = () =>
+      replica.query("select from pg_stat_activity where query like '%slow_place%' and wait_event = 'PgSleep'");
+    await vi.waitFor(async () => expect((await reading()).rowCount).toBe(1), patience);
+    // the rows that the read may need are removed
+    await primary.query("insert into note (text) values ('removed')");
+    await primary.query("delete from note where text = 'removed'");
+    await primary.query('vacuum note');
+    expect(await slow).toMatchObject({ status: 200, json: { id: 1, onReplica: false } });
+    await replica.query('alter system reset max_standby_streaming_delay');
+    await replica.query('select pg_reload_conf()');
+  });
+
+  test('reads lists and entities through poolers, and exports from the primary', async () => {
+    const poolers = [await startPgBouncer(server.primary, 3), await startPgBouncer(server.replica, 3)] as const;
+    running.push(...poolers.map(({ stop }) => ({ close: stop })));
+    const app = await start(options([poolers[1].url], { url: poolers[0].url }));
+    expect((await app.request('GET', '/place.json')).json.results[0]).toMatchObject({ id: 1, onReplica: true });
+    expect((await app.request('GET', '/place.csv')).text).toContain('1,note 1,false');
+    await replica.query('select pg_wal_replay_pause()');
+    const { id } = (await app.request('POST', '/note.json', { json: { text: 'pooled' } })).json;
+    expect((await app.request('GET', `/place/${id}.json`)).json).toEqual({ id, text: 'pooled', onReplica: false });
+    await app.close();
+    running.splice(running.indexOf(app), 1);
+  });
+
   test('repeats reads on the primary if the replica does not respond', async () => {
     const app = await start();
     server.freezeReplica(true);
@@ -242,6 +295,31 @@ test('rejects replicas that cannot be used', async () => {
   );
 });
 
+test('an existing MikroORM application can have replicas, unless every read needs MikroORM', async () => {
+  const entities = [Note, Place, Scratch, SlowPlace];
+  const given = options();
+  const database = { schema: 'none', replicas: [server.replica] };
+  const optionsWith = (further: object) => ({
+    app_main: { ...given.app_main, database },
+    orm: new MikroORM({ driver: PostgreSqlDriver, clientUrl: server.primary, entities, ...further } as never),
+  });
+  await start(optionsWith({}) as never);
+  await expect(startApplication(optionsWith({ onQuery: (sql: string) => sql }) as never)).rejects.toThrow(
+    /replicas.*the MikroORM configuration has onQuery or forceEntityConstructor, so that every read uses the primary/,
+  );
+});
+
+test('a position includes only earlier positions of the same history', () => {
+  const position = (history: string, lsn: string) => positionIn([[history, lsn]]) as Position;
+  expect(includes(position('1 00000001', '1/0'), position('1 00000001', '0/FFFFFFFF'))).toBe(true);
+  expect(includes(position('1 00000001', '1/0'), position('1 00000001', '1/0'))).toBe(true);
+  expect(includes(position('1 00000001', '1/0'), position('1 00000001', '1/1'))).toBe(false);
+  expect(includes(position('1 00000001', '1/0'), position('1 00000002', '0/1'))).toBe(false);
+  expect(includes(position('2 00000001', '1/0'), position('1 00000001', '0/1'))).toBe(false);
+  expect(includes(null, position('1 00000001', '0/1'))).toBe(false);
+  expect([positionIn([]), positionIn([['1 00000001', null]])]).toEqual([null, null]);
+});
+
 /** A linear congruential generator, so that a failure can be repeated by its seed. */
 function random(start: number): (below: number) => number {
   let state = BigInt(start);
@@ -259,13 +337,15 @@ test(`every caller reads its own writes on either process, with random pauses of
   const faults: unknown[] = [];
   const pausing = async () => {
     while (!isOver) {
-      await replica.query(of(3) === 0 ? 'select pg_wal_replay_pause()' : 'select pg_wal_replay_resume()');
-      await new Promise((resolve) => setTimeout(resolve, of(60)));
+      await replica.query('select pg_wal_replay_pause()');
+      await sleep(of(100));
+      await replica.query('select pg_wal_replay_resume()');
+      await sleep(of(600));
     }
   };
   const caller = async (name: string, next: (below: number) => number) => {
     const { id } = (await apps[0].request('POST', '/note.json', { json: { text: `${name} 0` } })).json;
-    for (let step = 0, written = 0; step < 100; step++) {
+    for (let step = 0, written = 0; step < 60 || (fromReplica === 0 && step < 2000); step++) {
       const app = apps[next(2)] as TestApplication;
       if (next(3) === 0) {
         written++;
@@ -287,3 +367,12 @@ test(`every caller reads its own writes on either process, with random pauses of
   expect(faults).toEqual([]);
   expect(fromReplica).toBeGreaterThan(0);
 }, 60_000);
+
+test('a replica that was promoted is not used any more', async () => {
+  const app = await start();
+  await replica.query('select pg_promote()');
+  await vi.waitFor(async () => expect(await usable(app)).toBe(0), patience);
+  await replica.query("insert into note (text) values ('of the other primary')");
+  expect((await app.request('GET', '/place.json')).text).not.toContain('of the other primary');
+  expect(await isOnReplica(app)).toBe(false);
+});

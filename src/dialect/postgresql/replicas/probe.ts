@@ -1,5 +1,5 @@
 import type { Statement } from '../../../database/executor.ts';
-import { lostError } from '../../../database/unavailable.ts';
+import { closedError, lostError } from '../../../database/unavailable.ts';
 import { PostgresLink } from '../link.ts';
 import type { PostgresDatabase } from '../pooling.ts';
 
@@ -11,6 +11,7 @@ export class Probe {
   readonly #database: PostgresDatabase;
   readonly #onLost: () => void;
   #link: PostgresLink | null = null;
+  #isClosed = false;
 
   /** @param onLost Called when the server has closed the connection. */
   constructor(database: PostgresDatabase, onLost: () => void = () => undefined) {
@@ -19,6 +20,7 @@ export class Probe {
   }
 
   async rows(statement: Statement): Promise<unknown[][]> {
+    if (this.#isClosed) throw closedError();
     this.#link ??= this.#open();
     const link = this.#link;
     let timer: NodeJS.Timeout | undefined;
@@ -36,6 +38,7 @@ export class Probe {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const link = this.#link;
     this.#link = null;
     await link?.end().catch(() => undefined);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cursor } from '../../../database/cursor.ts';
+import { databaseLabel } from '../../../database/database-label.ts';
 import type { ConnectionCounts, Statement } from '../../../database/executor.ts';
 import type { ReplicaOptions } from '../../../database/replicas.ts';
 import { lostError } from '../../../database/unavailable.ts';
@@ -12,8 +13,15 @@ import { ReplicaSession } from './replica-session.ts';
 /** Milliseconds that a read waits for a replica. The primary would have responded by then. */
 const longestWait = 20;
 
+/** Milliseconds between two checks. */
 const checkInterval = 1000;
-const mostPause = 32;
+
+/** Milliseconds between two attempts of a replica that was too slow for a read. */
+const retryInterval = 250;
+
+/** The longest pause between two looks at the position, in milliseconds. */
+const longestPause = 32;
+
 const noConnections: ConnectionCounts = { open: 0, used: 0, waiting: 0 };
 
 type Options = Omit<ReplicaOptions, 'primary'> & { readonly log: PrimaryLog };
@@ -38,7 +46,8 @@ export class Replica {
   #isClosed = false;
 
   constructor(database: PostgresDatabase, options: Options) {
-    this.name = new URL(database.url).host;
+    // a socket has no host
+    this.name = new URL(database.url).host || databaseLabel(database.url);
     this.#database = database;
     this.#options = options;
     this.#probe = new Probe(database, () => this.check());
@@ -121,10 +130,19 @@ export class Replica {
     return `it is more than ${this.#database.replicaMaxLag} ms behind the primary`;
   }
 
-  async #fallBehind(needed: Position): Promise<void> {
+  /** Keeps reads from waiting until a wait would be worthwhile again. */
+  async #fallBehind(missed: Position): Promise<void> {
     this.#isBehind = true;
     try {
-      if (!(await this.#reaches(needed, this.#database.replicaMaxLag))) this.#become(this.#lag);
+      let needed = missed;
+      do {
+        if (!(await this.#reaches(needed, this.#database.replicaMaxLag))) {
+          this.#become(this.#lag);
+          break;
+        }
+        await sleep(retryInterval, null, { ref: false });
+        needed = await this.#options.log.position();
+      } while (!(await this.#reaches(needed, longestWait)));
     } catch {
       this.check();
     }
@@ -133,7 +151,7 @@ export class Replica {
 
   async #reaches(needed: Position, most: number): Promise<boolean> {
     const until = performance.now() + most;
-    for (let pause = 1; !includes(this.#position, needed); pause = Math.min(pause * 2, mostPause)) {
+    for (let pause = 1; !includes(this.#position, needed); pause = Math.min(pause * 2, longestPause)) {
       await this.#look();
       if (includes(this.#position, needed)) return true;
       if (this.#isClosed || performance.now() >= until) return false;
