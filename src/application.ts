@@ -145,7 +145,9 @@ export async function loadApplication(
   const read = readDeclaration(source, catalog, report, { production, orm });
   const { databaseUrl: url } = options;
   const driving = orm && { driverOptions: orm.driverOptions };
-  const declared: DatabaseDeclaration = url ? { ...read.database, url, schema: 'update' } : { ...read.database, ...driving };
+  const declared: DatabaseDeclaration = url
+    ? { ...read.database, url, schema: 'update', replicas: [] }
+    : { ...read.database, ...driving };
   const database = Object.freeze(chooseDatabase(declared, directory));
   const declaration: Declaration = Object.freeze({ ...read, database });
   const made = instancesOf(catalog.voters, isVoterClass, create, report);

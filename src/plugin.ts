@@ -27,10 +27,12 @@ import { createCursors, createExecutor, createWriter } from './database/create-c
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
+import type { Reads, ReplicaReads } from './database/replicas.ts';
 import { schemaComparison } from './database/schema/compare.ts';
 import type { Difference } from './database/schema/differences.ts';
 import { faultOf, outOfDate } from './database/schema/schema-errors.ts';
 import { mayBeSchemaFault, readBy, SchemaMonitor } from './database/schema/schema-monitor.ts';
+import type { StatementWatch } from './database/statement-watch.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
@@ -83,6 +85,8 @@ export interface Mounted {
   statementsUnderWay(): number;
   /** Rejects exports that wait for others to end. */
   refuseWaiting(): void;
+  /** Whether each replica is used, by its name; null if there are none. */
+  replicas(): ReadonlyMap<string, boolean> | null;
   /** Connection counts by purpose; empty if the database needs no connections. */
   connections(): ReadonlyMap<string, ConnectionCounts>;
 }
@@ -121,10 +125,11 @@ export async function mountApplication(
   const writer = createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
+  const replicas = observer ? null : await replicasOf(app, application, { executor, cursors }, watch);
   const removal = declaration.server.idempotency && !observer ? removeExpiredAnswers(mapper, writer) : null;
   app.addHook('onClose', async () => {
     await removal?.close();
-    await Promise.all([cursors.close(), executor.close(), writer.close()]);
+    await Promise.all([cursors.close(), executor.close(), writer.close(), replicas?.executor.close()]);
     await mapper.close();
   });
 
@@ -156,7 +161,8 @@ export async function mountApplication(
   const bodies = await bodyChecksOf(application);
   const places = exportPlaces(declaration);
   app.addHook('preClose', async () => places.close());
-  const compilers = { access, asked, bodies, cursors, executor, filters, observer, places, writer };
+  const reads = replicas ?? undefined;
+  const compilers = { access, asked, bodies, cursors, executor, filters, observer, places, reads, writer };
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
@@ -174,14 +180,40 @@ export async function mountApplication(
     guardFor: (roles) => compileGuard(roles, application.voters, challenge),
     statementsUnderWay: () => {
       const { used = 0, waiting = 0 } = connections.pool() ?? {};
-      return executor.underWay() + writer.underWay() + used + waiting;
+      return executor.underWay() + writer.underWay() + (replicas?.executor.underWay() ?? 0) + used + waiting;
     },
     refuseWaiting: () => places.close(),
+    replicas: () => replicas && new Map(Array.from(replicas.status(), ([name, { isUsable }]) => [name, isUsable])),
     connections: () => {
-      const counts = { mapper: connections.pool(), reads: executor.connections?.(), writes: writer.connections?.() };
+      const counts = {
+        mapper: connections.pool(),
+        reads: executor.connections?.(),
+        writes: writer.connections?.(),
+        ...Object.fromEntries(Array.from(replicas?.status() ?? [], ([name, state]) => [`replica ${name}`, state.connections])),
+      };
       return new Map(Object.entries(counts).flatMap(([name, count]) => (count ? [[name, count] as const] : [])));
     },
   };
+}
+
+/** Starts to use the replicas, if there are some. */
+async function replicasOf(
+  app: FastifyInstance,
+  { declaration, mapper }: Application,
+  primary: Reads,
+  watch: StatementWatch,
+): Promise<ReplicaReads | null> {
+  const { replicas } = dialectOf(mapper).connections;
+  if (replicas === null) return null;
+  return replicas({
+    primary,
+    watch,
+    limits: { bytes: declaration.server.responseLimit },
+    onChange(replica, reason) {
+      if (reason === null) app.log.info({ replica }, 'the replica serves reads');
+      else app.log.warn({ replica, reason }, 'the replica is not used; the primary serves its reads');
+    },
+  });
 }
 
 /** Only for a host's server: our own server sends this header with every response. */

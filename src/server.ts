@@ -126,7 +126,11 @@ export async function serverOf(
     const answers = databaseProbe({ rows: (...given) => (mounted as Mounted).executor.rows(...given) });
     const health = ownHealth(application);
     const isFit = () => (mounted as Mounted).schemaFits();
-    mountHealth(app, health, async () => gate.isOpen && (await answers()) && (await isFit()) && gate.isOpen);
+    const isReady = async () => gate.isOpen && (await answers()) && (await isFit()) && gate.isOpen;
+    mountHealth(app, health, isReady, () => {
+      const states = mounted?.replicas();
+      return states ? { usable: [...states.values()].filter((isUsable) => isUsable).length, declared: states.size } : null;
+    });
     if (servesDescription(application)) {
       const { mountDescription } = await import('./openapi/mount.ts');
       mountDescription(app, application, health);

@@ -75,6 +75,12 @@ const databaseUrl = text({
   secret: true,
 });
 
+const replicaUrl = text({
+  expected: 'an address that begins with postgresql:// or postgres://',
+  pattern: /^postgres(?:ql)?:\/\/.+$/,
+  secret: true,
+});
+
 export const database = object('database', {
   url: optional(databaseUrl, 'sqlite:var/app.db', 'The database: sqlite:<file>, sqlite::memory: or postgresql://…'),
   schema: dependent(
@@ -92,6 +98,12 @@ export const database = object('database', {
     'auto',
     'Whether a pooler such as PgBouncer may run each transaction in another session; auto detects one.',
   ),
+  replicas: optional(
+    list(nullable(replicaUrl), { unique: false }),
+    [],
+    'Streaming replicas of a PostgreSQL database, which serve reads; empty entries are ignored.',
+  ),
+  replica_max_lag: amount(5000, 'Milliseconds that a replica may be behind; beyond that, no read waits for it.'),
 });
 
 const secret = text({ expected: 'a string of 32 characters or more', pattern: /^[\s\S]{32,}$/, secret: true });

@@ -166,8 +166,9 @@ type Section<Name extends keyof WrittenAppMain> = CamelCased<WrittenAppMain[Name
 /** How the schema of the database is handled at startup. */
 export type SchemaMode = NonNullable<Section<'database'>['schema']>;
 
-export interface DatabaseDeclaration extends Section<'database'> {
+export interface DatabaseDeclaration extends Omit<Section<'database'>, 'replicas'> {
   readonly schema: SchemaMode;
+  readonly replicas: readonly string[];
   /** The database rejects all changes, also of its schema. This cannot be declared; tools that only read set it. */
   readonly readOnly?: boolean;
   /** Options of `pg` that a URL cannot contain. Not declared: they come from a MikroORM configuration. */

@@ -2,6 +2,7 @@ import type { EntityManager, Options, Platform } from '@mikro-orm/core';
 import type { Cursors } from '../database/cursor.ts';
 import type { ConnectionCounts, Executor, ReadLimits } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { ReplicaOptions, ReplicaReads } from '../database/replicas.ts';
 import type { FoundColumn, FoundTable, TableName, WantedColumn } from '../database/schema/catalogue.ts';
 import type { Inventory } from '../database/schema/inventory.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
@@ -154,6 +155,8 @@ export interface Connections {
   executor(watch: StatementWatch, limits: ReadLimits): Executor;
   writer(watch: StatementWatch): Writer;
   cursors(watch: StatementWatch): Cursors;
+  /** Starts to read from the declared replicas; null if there are none. */
+  readonly replicas: ((options: ReplicaOptions) => Promise<ReplicaReads>) | null;
   /** Watches the statements that the mapper sends from now on. */
   watch(watch: StatementWatch): void;
   /** The connections of the mapper's own pool; null if there is none. */

@@ -21,6 +21,8 @@ const resolution = 20;
 interface DatabaseGauges {
   statementsUnderWay(): number;
   connections(): ReadonlyMap<string, ConnectionCounts>;
+  /** Whether each replica is used; null if there are none. */
+  replicas(): ReadonlyMap<string, boolean> | null;
 }
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
@@ -62,10 +64,14 @@ export class Metrics {
     this.#delay.disable();
   }
 
-  addGauges(gate: Pick<Gate, 'inFlight' | 'isBusy'>, { connections, statementsUnderWay }: DatabaseGauges): void {
+  addGauges(gate: Pick<Gate, 'inFlight' | 'isBusy'>, { connections, replicas, statementsUnderWay }: DatabaseGauges): void {
     this.#gauge('http_requests_in_flight', 'Requests whose response is not sent completely.', () => gate.inFlight);
     this.#gauge('http_busy', '1 while requests beyond busy_concurrent are rejected.', () => Number(gate.isBusy));
     this.#gauge('db_statements_under_way', 'Statements that are waiting: for the database, or to be sent.', statementsUnderWay);
+    if (replicas() !== null)
+      this.#gauges('db_replica_usable', '1 while reads may go to the replica.', ['replica'], () =>
+        Array.from(replicas() ?? [], ([replica, isUsable]): Sample => [{ replica }, Number(isUsable)]),
+      );
     if (connections().size === 0) return;
     this.#gauges('db_connections', 'Open connections to the database, by purpose.', ['pool', 'state'], () =>
       [...connections()].flatMap(([pool, { open, used }]): Sample[] => [

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { freshDatabase } from '../support/databases.ts';
 import { noteLoaded, packagesIn } from '../support/loaded-modules.ts';
 import { personYaml, smallApplication } from './applications.ts';
 import { addressOf, run, start } from './spawned.ts';
@@ -51,6 +52,19 @@ describe('serving an application loads only the modules it uses', () => {
     // what is told of the application is made when someone asks
     expect(sourcesIn(loaded).filter((file) => /^openapi\/(document|docs-page|greeting)\.ts$/.test(file))).toEqual([]);
   });
+});
+
+test('serving an application on PostgreSQL loads the code for replicas only if some are declared', async () => {
+  const database = await freshDatabase('postgresql');
+  const isOfReplicas = (file: string) => file.startsWith('dialect/postgresql/replicas/');
+  const loadedWith = async (replicas: string) => {
+    const yaml = `app_main: { database: { url: '${database.url}', schema: update${replicas} } }`;
+    return sourcesIn(await loadedBy(smallApplication({ 'config/database.yaml': yaml }))).filter(isOfReplicas);
+  };
+  expect(await loadedWith('')).toEqual([]);
+  expect(await loadedWith(", replicas: ['%env(default::REPLICA_URL)%']")).toEqual([]);
+  expect(await loadedWith(", replicas: ['postgresql://nobody@127.0.0.1:1/none']")).not.toEqual([]);
+  await database.drop();
 });
 
 test('checking an application on PostgreSQL loads its driver, but neither SQLite nor the server', async () => {

@@ -61,6 +61,8 @@ describe('declarations in code', () => {
         statement_timeout: 1,
         prepared_statements: false,
         pooler: 'transaction',
+        replicas: [],
+        replica_max_lag: 1,
       },
       orm: null,
       security: {

@@ -22,6 +22,8 @@ describe('an empty declaration', () => {
         statementTimeout: 30000,
         preparedStatements: true,
         pooler: 'auto',
+        replicas: [],
+        replicaMaxLag: 5000,
       },
       security: {
         requireRole: false,

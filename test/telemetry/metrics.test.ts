@@ -183,7 +183,7 @@ test('the documentation names every metric, and shows some exactly', async () =>
   const sample = parseExposition(/```text\n(# HELP.*?)```/s.exec(page)?.[1] as string);
   await withThings('postgresql', measured(), async (application) => {
     const { metrics } = await scrape(application);
-    expect([...named].sort()).toEqual([...metrics.keys(), 'worker_up'].sort());
+    expect([...named].sort()).toEqual([...metrics.keys(), 'db_replica_usable', 'worker_up'].sort());
     for (const { name, help, type } of sample.values()) expect(metrics.get(name)).toMatchObject({ help, type });
   });
 });

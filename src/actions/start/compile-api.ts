@@ -4,6 +4,7 @@ import type { Guard, GuardFor } from '../../access/guard.ts';
 import type { ApiRequest } from '../../access/user.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
+import type { Reads } from '../../database/replicas.ts';
 import type { Writer } from '../../database/writer.ts';
 import type { Creatable, Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
@@ -32,6 +33,8 @@ import { visibilityRuleOf } from './visibility-rule.ts';
 export interface Compilers {
   readonly cursors: Cursors;
   readonly executor: Executor;
+  /** Reads the rows of GET and HEAD requests from replicas; absent if there are none. */
+  readonly reads?: Reads | undefined;
   readonly writer: Writer;
   /** Limits how many exports run at once; absent if nothing is exported. */
   readonly places?: ExportPlaces | undefined;
@@ -55,7 +58,7 @@ export function compileApi(
   all: readonly RouteRecord[],
   framework: Framework,
   guardFor: GuardFor,
-  { asked, executor, observer }: Compilers,
+  { asked, executor, observer, reads }: Compilers,
   create: Create,
 ) {
   const { mapper } = framework;
@@ -116,7 +119,7 @@ export function compileApi(
   const isShownAsStored =
     controller.indexApi === ApiController.prototype.indexApi &&
     !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
-  lists = listsOf(api, meta, framework, asked, isShownAsStored ? executor : null);
+  lists = listsOf(api, meta, framework, asked, isShownAsStored ? (reads?.executor ?? executor) : null);
   return { controller, runtime };
 }
 

@@ -15,7 +15,7 @@ import { readSecurity } from './read-security.ts';
 interface ReadOptions {
   readonly production: boolean;
   /** The MikroORM configuration of the application, which has its database; null if there is none. */
-  readonly orm?: { readonly url: string } | null;
+  readonly orm?: { readonly url: string; readonly needsMapper?: boolean } | null;
 }
 
 /**
@@ -31,7 +31,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   return deepFreeze({
     apis: readApis(written, report, routeEntries.find(({ service }) => service === crudLoader.service)?.prefix),
     routes: routeEntries,
-    database: readDatabase(database, options),
+    database: readDatabase(database, options, report),
     security: readSecurity(written.security, catalog, report, options),
     server: readServer(written.server, report),
     exports,
@@ -43,11 +43,34 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
 function readDatabase(
   database: ReturnType<typeof camelCased<WrittenAppMain>>['database'],
   { orm, production }: ReadOptions,
+  report: Report,
 ): DatabaseDeclaration {
   const url = orm?.url ?? database.url;
   // the schema of an existing application belongs to that application
   const isOwned = production || Boolean(orm);
-  return { ...database, url, schema: database.schema ?? defaultSchema(url, isOwned) };
+  const replicas = readReplicas(database.replicas, url, Boolean(orm?.needsMapper), report);
+  return { ...database, url, schema: database.schema ?? defaultSchema(url, isOwned), replicas };
+}
+
+function readReplicas(
+  written: readonly (string | null)[],
+  primary: string,
+  needsMapper: boolean,
+  report: Report,
+): readonly string[] {
+  const at = ['app_main', 'database', 'replicas'];
+  const replicas = written.filter((url) => url !== null);
+  // entries that were reported already are missing in the list
+  const unusable = report.touches(at) ? -1 : written.findIndex((url) => url !== null && !URL.canParse(url));
+  if (unusable >= 0) report.add([...at, unusable], 'the address cannot be read; write postgresql://user:password@host:5432/name');
+  if (replicas.length > 0 && primary.startsWith('sqlite:'))
+    report.add(at, 'SQLite has no replicas; remove replicas, or set database.url to a PostgreSQL server');
+  if (replicas.length > 0 && needsMapper)
+    report.add(
+      at,
+      'the MikroORM configuration has onQuery or forceEntityConstructor, so that every read uses the primary; remove these, or replicas',
+    );
+  return replicas;
 }
 
 /** A database in memory is new with every start: there is nothing to compare. */

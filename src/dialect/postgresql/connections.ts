@@ -26,6 +26,11 @@ export function postgresConnections(database: PostgresDatabase): {
     },
     writer: (watch) => postgresWriter(database, watch),
     cursors: (watch) => postgresCursors(database, watch),
+    // loaded only if there are replicas
+    replicas:
+      database.replicas.length > 0 && !database.readOnly
+        ? async (options) => (await import('./replicas/replica-reads.ts')).replicaReads(database, options)
+        : null,
     watch(watch) {
       mapperWatch = watch;
     },

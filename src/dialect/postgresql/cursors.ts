@@ -1,17 +1,28 @@
-import { type Cursors, chunkBytes } from '../../database/cursor.ts';
+import { type Cursor, type Cursors, chunkBytes } from '../../database/cursor.ts';
+import type { Statement } from '../../database/executor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { answeredTo } from './link.ts';
+import { answeredTo, type PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
 const name = 'declarest_export';
 
+/** `before` may send a statement, which runs before the transaction. If it rejects, the cursor is not opened. */
+export interface PostgresCursors extends Cursors {
+  open(
+    statement: Statement,
+    parameters: readonly unknown[],
+    size: number,
+    before?: (link: PostgresLink) => Promise<unknown>,
+  ): Promise<Cursor>;
+}
+
 /** Opens server-side cursors, each in a transaction and on a connection of its own. */
-export function postgresCursors(database: PostgresDatabase, watch: StatementWatch = {}): Cursors {
+export function postgresCursors(database: PostgresDatabase, watch: StatementWatch = {}): PostgresCursors {
   const pool = new LinkPool(database, { answered: answeredTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
   return {
-    async open(statement, parameters, size) {
+    async open(statement, parameters, size, before) {
       const link = pool.take();
       const send = (text: string, values: readonly unknown[] = []) => link.send({ name: '', text, wide: false }, values);
       const declare = () => send(`declare ${name} no scroll cursor for ${statement.text}`, parameters);
@@ -41,6 +52,7 @@ export function postgresCursors(database: PostgresDatabase, watch: StatementWatc
       };
       // sent together; after an error, the statements behind it fail for the same reason
       const declared = Promise.all([
+        before?.(link),
         link.begin('begin isolation level repeatable read read only'),
         // all rows are needed, so the planner must not favour the first ones
         send('set local cursor_tuple_fraction = 1'),

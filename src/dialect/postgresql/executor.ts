@@ -31,12 +31,26 @@ const maxCostGrowth = 10;
 /** The code of a statement that exceeded the statement timeout. */
 const timedOut = '57014';
 
+/** How a statement is sent on a connection. */
+export type SendOn = (
+  link: PostgresLink,
+  statement: Statement,
+  parameters: readonly unknown[],
+  mostBytes: number,
+) => Promise<unknown[][]>;
+
+const sendAsIs: SendOn = (link, statement, parameters, mostBytes) => link.send(statement, parameters, mostBytes);
+
+export interface PostgresExecutor extends Executor {
+  rows(statement: Statement, parameters: readonly unknown[], sendOn?: SendOn): Promise<unknown[][]>;
+}
+
 /** Sends prepared statements over a few connections apart from the mapper's pool. */
 export function postgresExecutor(
   database: PostgresDatabase,
   watch: StatementWatch = {},
   { bytes }: ReadLimits = { bytes: Number.POSITIVE_INFINITY },
-): Executor {
+): PostgresExecutor {
   const costs = new StatementCosts();
   const answered: Answered = (took, error, statement, parameters) => {
     // the remaining rows still arrive, and delay all statements behind this one
@@ -81,21 +95,21 @@ export function postgresExecutor(
     return best;
   }
 
-  function sendShared(statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
+  function sendShared(statement: Statement, parameters: readonly unknown[], sendOn: SendOn): Promise<unknown[][]> {
     const position = leastUsed();
     const link = links[position] ?? open(position);
-    return link.send(statement, parameters, bytes).catch((error: unknown) => {
+    return sendOn(link, statement, parameters, bytes).catch((error: unknown) => {
       if (!isStale(error)) throw error;
       if (links[position] === link) {
         links[position] = undefined;
         link.end().catch(() => undefined);
       }
-      return (links[position] ?? open(position)).send(statement, parameters, bytes);
+      return sendOn(links[position] ?? open(position), statement, parameters, bytes);
     });
   }
 
-  function sendAlone(pool: LinkPool, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
-    const send = () => pool.use((link) => link.send(statement, parameters, bytes), statement.name);
+  function sendAlone(pool: LinkPool, statement: Statement, parameters: readonly unknown[], sendOn: SendOn): Promise<unknown[][]> {
+    const send = () => pool.use((link) => sendOn(link, statement, parameters, bytes), statement.name);
     return send().catch((error: unknown) => {
       if (!isStale(error)) throw error;
       return send();
@@ -116,10 +130,10 @@ export function postgresExecutor(
 
   return {
     format: 'text',
-    rows(statement, parameters) {
+    rows(statement, parameters, sendOn = sendAsIs) {
       if (closed) return Promise.reject(closedError());
       const pool = poolFor(statement, parameters);
-      return pool ? sendAlone(pool, statement, parameters) : sendShared(statement, parameters);
+      return pool ? sendAlone(pool, statement, parameters, sendOn) : sendShared(statement, parameters, sendOn);
     },
     underWay: () => {
       const { used, waiting } = poolCounts();

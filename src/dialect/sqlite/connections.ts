@@ -21,6 +21,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     },
     writer: (watch) => sqliteWriter(kysely, watch),
     cursors: (watch) => sqliteCursors(kysely, watch),
+    replicas: null,
     watch(watch) {
       kysely.watch = watch;
     },
