@@ -151,6 +151,12 @@ describe('the built package', () => {
     );
     install('fastify');
     install('@mikro-orm/postgresql');
+    const compress = join(project, 'courses', 'config', 'compress.yaml');
+    writeFileSync(compress, 'app_main:\n  server: { compress: true }\n');
+    expect(failure({ DATABASE_URL: 'sqlite::memory:' }, 'check', 'courses')).toContain(
+      'config/compress.yaml:2:13: app_main.server.compress needs the package @fastify/compress; run "npm install @fastify/compress"',
+    );
+    rmSync(compress);
   });
 
   test('has every file named in its manifest', () => {
