@@ -93,6 +93,18 @@ export async function tryProject(directory: string, { installer, module, typed }
   if (module === 'commonjs') run(directory, process.execPath, ['-e', "import('declarest').then(({ Voter }) => new Voter())"]);
 }
 
+/** Installs create-declarest, creates an application that uses the packed package, and runs the checks that its users run first. */
+export function tryCreator(directory: string, creator: string, tarball: string): void {
+  const tools = join(directory, 'creator');
+  mkdirSync(tools);
+  writeFileSync(join(tools, 'package.json'), '{ "private": true }');
+  run(tools, 'npm', ['install', creator, '--no-audit', '--no-fund', '--loglevel=error']);
+  const command = join(tools, 'node_modules', 'create-declarest', 'create-declarest.js');
+  run(tools, process.execPath, [command, 'created', '--package-manager', 'npm', '--declarest', tarball, '--install']);
+  const created = join(tools, 'created');
+  for (const script of ['check', 'test']) run(created, 'npm', ['run', script]);
+}
+
 function run(cwd: string, program: string, args: readonly string[]): void {
   const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8', env: environment() });
   if (status !== 0) throw new Error(`${[program, ...args].join(' ')} failed in ${cwd}:\n${stdout}${stderr}${error ?? ''}`);

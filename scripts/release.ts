@@ -1,9 +1,9 @@
-// Releases the version in package.json: npm run release. With --dry-run, neither a tag nor the package is published.
+// Releases the version in package.json, and create-declarest with it: npm run release. With --dry-run, nothing is tagged or published.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectKinds, tryProject, writeProject } from './release-projects.ts';
+import { projectKinds, tryCreator, tryProject, writeProject } from './release-projects.ts';
 
 /** What a release is made of. */
 export interface ReleaseState {
@@ -12,12 +12,16 @@ export interface ReleaseState {
   /** The output of `git status --porcelain`. */
   readonly changes: string;
   readonly tags: readonly string[];
+  /** In a dry run, the changes may still be in the section [Unreleased]. */
+  readonly dryRun?: boolean;
 }
 
 /** The reasons that prevent a release. */
-export function releaseErrors({ version, changelog, changes, tags }: ReleaseState): string[] {
+export function releaseErrors({ version, changelog, changes, tags, dryRun = false }: ReleaseState): string[] {
   const isVersion = /^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version);
-  const section = changelog.split(/^## /m).find((text) => text.startsWith(`[${version}]`));
+  const sections = changelog.split(/^## /m);
+  const named = (name: string) => sections.find((text) => text.startsWith(`[${name}]`));
+  const section = named(version) ?? (dryRun ? named('Unreleased') : undefined);
   return [
     ...(changes.trim() === '' ? [] : [`there are changes that are not committed:\n${changes.trimEnd()}`]),
     ...(isVersion ? [] : [`package.json has the version "${version}"; it must be like 1.2.3`]),
@@ -30,11 +34,13 @@ export function releaseErrors({ version, changelog, changes, tags }: ReleaseStat
 async function release(root: string, { dryRun }: { dryRun: boolean }): Promise<void> {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { version } = manifest;
   const errors = releaseErrors({
-    version: manifest.version,
+    version,
     changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
     changes: git('status', '--porcelain'),
     tags: git('tag', '--list').split('\n'),
+    dryRun,
   });
   // the rest is tried as well, so that one run shows all errors
   for (const error of errors) console.error(`error: ${error}`);
@@ -42,14 +48,8 @@ async function release(root: string, { dryRun }: { dryRun: boolean }): Promise<v
 
   const directory = mkdtempSync(join(tmpdir(), 'declarest-release-'));
   try {
-    const built = join(directory, 'package');
-    console.log('building the package');
-    execFileSync(process.execPath, [join(import.meta.dirname, 'build.ts'), built], { stdio: 'inherit' });
-    const [packed] = JSON.parse(
-      execFileSync('npm', ['pack', built, '--json', '--loglevel=error'], { cwd: directory, encoding: 'utf8' }),
-    );
-    const tarball = join(directory, packed.filename);
-    console.log(`packed ${packed.filename}: ${packed.size} bytes, ${packed.unpackedSize} bytes unpacked`);
+    const tarball = packed(directory, 'declarest', 'build.ts');
+    const creator = packed(directory, 'create-declarest', 'build-create.ts');
     for (const kind of projectKinds) {
       const project = join(directory, kind.name);
       mkdirSync(project);
@@ -57,14 +57,30 @@ async function release(root: string, { dryRun }: { dryRun: boolean }): Promise<v
       await tryProject(project, kind);
       console.log(`${kind.name}: installed, checked, started, answered`);
     }
-    if (errors.length > 0) throw new Error('the package works, but it cannot be released: see the errors above');
-    if (dryRun) return console.log(`dry run: v${manifest.version} is neither tagged nor published`);
-    git('tag', '--annotate', `v${manifest.version}`, '--message', `v${manifest.version}`);
-    execFileSync('npm', ['publish', tarball, '--access', 'public'], { cwd: root, stdio: 'inherit' });
-    console.log(`published v${manifest.version}; push its tag: git push origin v${manifest.version}`);
+    tryCreator(directory, creator, tarball);
+    console.log('create-declarest: created an application, installed and checked it, ran its tests');
+    if (errors.length > 0) throw new Error('the packages work, but they cannot be released: see the errors above');
+    if (dryRun) return console.log(`dry run: v${version} is neither tagged nor published`);
+    git('tag', '--annotate', `v${version}`, '--message', `v${version}`);
+    // create-declarest installs the other package, so it comes second
+    for (const file of [tarball, creator])
+      execFileSync('npm', ['publish', file, '--access', 'public'], { cwd: root, stdio: 'inherit' });
+    console.log(`published v${version}; push its tag: git push origin v${version}`);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Builds a package by a script of this folder, packs it and returns the file. */
+function packed(directory: string, name: string, script: string): string {
+  const built = join(directory, `built-${name}`);
+  console.log(`building ${name}`);
+  execFileSync(process.execPath, [join(import.meta.dirname, script), built], { stdio: 'inherit' });
+  const [{ filename, size, unpackedSize }] = JSON.parse(
+    execFileSync('npm', ['pack', built, '--json', '--loglevel=error'], { cwd: directory, encoding: 'utf8' }),
+  );
+  console.log(`packed ${filename}: ${size} bytes, ${unpackedSize} bytes unpacked`);
+  return join(directory, filename);
 }
 
 if (import.meta.main) {

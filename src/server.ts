@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { trustedProxies } from './access/trusted-proxies.ts';
 import type { Observer } from './actions/start/observer.ts';
@@ -97,9 +96,8 @@ export async function serverOf(
     onProblem = watching.onProblem;
     await cors?.register(app);
     if (server.compress) {
-      const { compressResponses } = await import('./traffic/compression.ts');
-      // the package belongs to the application, or is installed beside this one
-      await compressResponses(app, server.compress, [join(application.directory, 'package.json'), import.meta.filename]);
+      const { compressionPlaces, compressResponses } = await import('./traffic/compression.ts');
+      await compressResponses(app, server.compress, compressionPlaces(application.directory));
     }
     const gate = gateBefore(app, server, {
       cors,

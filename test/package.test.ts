@@ -151,6 +151,12 @@ describe('the built package', () => {
     );
     install('fastify');
     install('@mikro-orm/postgresql');
+    const compress = join(project, 'courses', 'config', 'compress.yaml');
+    writeFileSync(compress, 'app_main:\n  server: { compress: true }\n');
+    expect(failure({ DATABASE_URL: 'sqlite::memory:' }, 'check', 'courses')).toContain(
+      'config/compress.yaml:2:13: app_main.server.compress needs the package @fastify/compress; run "npm install @fastify/compress"',
+    );
+    rmSync(compress);
   });
 
   test('has every file named in its manifest', () => {
@@ -226,6 +232,11 @@ describe('the built package', () => {
     expect(packages.filter((name) => needless.test(name))).toEqual([]);
     const own = noted.loaded().filter((url) => url.includes('/node_modules/declarest/'));
     expect(own.filter((url) => !/\/(bin|lib)\//.test(url))).toEqual([]);
+    // the hundreds of files that import each other would be half of the time that it takes to load MikroORM
+    const slow = noted
+      .searched()
+      .filter(([name, parent]) => /^\./.test(name) && /\/node_modules\/(@mikro-orm|kysely)\//.test(parent ?? ''));
+    expect(slow).toEqual([]);
   });
 
   test('reads from a file in threads', async () => {

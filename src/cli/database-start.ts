@@ -71,7 +71,7 @@ export function withDatabaseNews(application: Application, onNews: (line: string
           error,
         );
       }
-      onNews(`created the database ${label} and filled it from src/seed`);
+      onNews(`created the database ${label} and ran src/seed`);
     },
   };
 }

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import type { Application, ChooseDatabase } from '../application.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
 import { ApplicationFailure, CallFailure } from './failure.ts';
+import { withFastImports } from './fast-imports.ts';
 import type { Io } from './io.ts';
-import { loadMikroOrm } from './load-mikro-orm.ts';
 
 const smallest = `It needs at least these files:
 
@@ -39,7 +39,7 @@ function isDirectory(path: string): boolean {
 /** Loads the application in a directory and checks all of it. No database is opened. */
 export async function openApplication(given: string | undefined, io: Io, choose?: ChooseDatabase): Promise<Application> {
   const directory = applicationDirectory(given, io);
-  await loadMikroOrm();
+  await withFastImports(() => import('@mikro-orm/sql'));
   const { loadApplication } = await import('../application.ts');
   return loadApplication({ directory, env: io.env }, choose);
 }

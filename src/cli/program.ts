@@ -3,6 +3,7 @@ import { packageVersion } from '../package-root.ts';
 import { readArguments } from './arguments.ts';
 import { type CommandEntry, commandGroups, commands } from './commands.ts';
 import { CallFailure, type ExitCode, tell } from './failure.ts';
+import { withFastImports } from './fast-imports.ts';
 import { type Io, outputStyleOf, say } from './io.ts';
 import { commandHelp, programHelp } from './text/help.ts';
 
@@ -36,7 +37,7 @@ async function dispatch([name, ...rest]: readonly string[], io: Io): Promise<Exi
 }
 
 async function runCommand(entry: CommandEntry, argv: readonly string[], io: Io): Promise<ExitCode> {
-  const command = await entry.load();
+  const command = await withFastImports(() => entry.load());
   const given = readArguments(entry.name, command, argv);
   if (!given.options.help) return command.run(given, io);
   io.stdout.write(commandHelp(entry, command, outputStyleOf(io.stdout, io.env)));

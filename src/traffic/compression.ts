@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FastifyInstance, FastifyPluginCallback, onRequestHookHandler, onSendHookHandler } from 'fastify';
 import type { CompressDeclaration } from '../declaration/types.ts';
@@ -60,17 +61,23 @@ export async function compressResponses(
   });
 }
 
-async function load(places: readonly string[]): Promise<FastifyPluginCallback<Readonly<Record<string, unknown>>>> {
+/** Where the package is looked up: it belongs to the application, or is installed beside this one. */
+export function compressionPlaces(directory: string): string[] {
+  return [join(directory, 'package.json'), import.meta.filename];
+}
+
+/** The file of the package; throws if it is not installed. */
+export function compressionFile(places: readonly string[]): string {
   for (const place of places) {
-    let file: string;
     try {
-      file = createRequire(place).resolve(packageName);
-    } catch {
-      continue;
-    }
-    return (await import(pathToFileURL(file).href)).default;
+      return createRequire(place).resolve(packageName);
+    } catch {}
   }
   throw new Error(
     `app_main.server.compress needs the package ${packageName}; run "npm install ${packageName}", or remove the key`,
   );
+}
+
+async function load(places: readonly string[]): Promise<FastifyPluginCallback<Readonly<Record<string, unknown>>>> {
+  return (await import(pathToFileURL(compressionFile(places)).href)).default;
 }

@@ -41,12 +41,15 @@ function copyOf(decorators: Decorators): string {
 function install(directory: string): void {
   const folder = join(directory, 'node_modules');
   mkdirSync(join(folder, '@mikro-orm'), { recursive: true });
-  for (const name of ['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@types'])
-    symlinkSync(join(packages, name), join(folder, name));
-  // the legacy decorators import this package, and the models use nothing of it
-  cpSync(join(packages, '@mikro-orm/decorators'), join(folder, '@mikro-orm/decorators'), { recursive: true, dereference: true });
-  mkdirSync(join(folder, 'reflect-metadata'));
-  writeFileSync(join(folder, 'reflect-metadata', 'index.js'), '');
+  const names = [
+    '@mikro-orm/core',
+    '@mikro-orm/decorators',
+    '@mikro-orm/postgresql',
+    '@mikro-orm/sql',
+    '@types',
+    'reflect-metadata',
+  ];
+  for (const name of names) symlinkSync(join(packages, name), join(folder, name));
 }
 
 function replace(file: string, from: string, to: string): void {

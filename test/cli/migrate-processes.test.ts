@@ -59,7 +59,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     // one of them applied all of them
     const lines = outcomes.flatMap(({ err }) => err.split('\n').filter((line) => line.startsWith('applied Migration')));
     expect(lines).toHaveLength(3);
-    expect(outcomes.filter(({ err }) => err.includes('filled it from src/seed'))).toHaveLength(1);
+    expect(outcomes.filter(({ err }) => err.includes('ran src/seed'))).toHaveLength(1);
     await database.drop();
   });
 

@@ -54,7 +54,7 @@ describe('a served application', () => {
     expect(await first.ended).toMatchObject({ code: 0, signal: null, out: `listening on ${url}\n` });
     expect(first.printed.err).toBe(
       [
-        'created the database sqlite:var/app.db and filled it from src/seed',
+        'created the database sqlite:var/app.db and ran src/seed',
         'schema: create table `person` (`id` integer not null primary key autoincrement, `name` text not null);',
         'PUBLIC  GET,POST /api/person.{_format}  app_api_single_person__index',
         'PUBLIC  GET,HEAD /api/person/{id}.{_format}  app_api_single_person__entity',

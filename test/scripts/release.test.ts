@@ -19,6 +19,16 @@ describe('a release', () => {
     expect(error).toBe('package.json has the version "1.2"; it must be like 1.2.3');
   });
 
+  test('accepts unreleased changes in a dry run only', () => {
+    const changelog = '## [Unreleased]\n\n### Added\n\n- Something new.\n\n## [1.1.0]\n\n- Something old.\n';
+    expect(releaseErrors({ ...sound, changelog, dryRun: true })).toEqual([]);
+    expect(releaseErrors({ ...sound, changelog })).toHaveLength(1);
+    const empty = '## [Unreleased]\n\n## [1.1.0]\n\n- Something old.\n';
+    expect(releaseErrors({ ...sound, changelog: empty, dryRun: true })).toEqual([
+      'the section [1.2.0] of CHANGELOG.md lists no changes',
+    ]);
+  });
+
   test('rejects a changelog without changes of the version', () => {
     const unreleased = { ...sound, changelog: '## [Unreleased]\n\n- Something new.\n' };
     expect(releaseErrors(unreleased)).toEqual(['CHANGELOG.md has no section "## [1.2.0]"; rename "## [Unreleased]"']);

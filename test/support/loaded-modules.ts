@@ -6,7 +6,12 @@ const recorder = `
 import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 const loaded = new Set();
+const searched = [];
 registerHooks({
+  resolve(specifier, context, next) {
+    searched.push([specifier, context.parentURL]);
+    return next(specifier, context);
+  },
   load(url, context, next) {
     loaded.add(url);
     return next(url, context);
@@ -14,18 +19,29 @@ registerHooks({
 });
 process.on('exit', () => {
   const parts = process.moduleLoadList.map((name) => name.replace(/^NativeModule /, 'node:'));
-  writeFileSync(process.env.LOADED_MODULES, JSON.stringify([...loaded, ...parts]));
+  writeFileSync(process.env.LOADED_MODULES, JSON.stringify({ loaded: [...loaded, ...parts], searched }));
 });
 `;
 
-/** The environment of a process that records the modules that it loads, those of Node included, and the record after its exit. */
-export function noteLoaded(directory: string): { readonly env: NodeJS.ProcessEnv; loaded(): readonly string[] } {
+/** What a process has loaded: read it after its exit. */
+export interface LoadRecord {
+  readonly env: NodeJS.ProcessEnv;
+  /** The URLs of modules, and the names of those of Node. */
+  loaded(): readonly string[];
+  /** The imports that Node searched for, each with the URL of the module that contains it. */
+  searched(): readonly (readonly [specifier: string, parent?: string])[];
+}
+
+/** The environment of a process that records the modules that it loads, and the record. */
+export function noteLoaded(directory: string): LoadRecord {
   const file = join(directory, 'loaded-modules.json');
   const hook = join(directory, 'loaded-modules.mjs');
   writeFileSync(hook, recorder);
+  const record = () => JSON.parse(readFileSync(file, 'utf8'));
   return {
     env: { NODE_OPTIONS: `--import=${pathToFileURL(hook).href}`, LOADED_MODULES: file },
-    loaded: () => JSON.parse(readFileSync(file, 'utf8')),
+    loaded: () => record().loaded,
+    searched: () => record().searched,
   };
 }
 

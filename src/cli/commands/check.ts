@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts';
 import type { ReportedError } from '../../declaration/source.ts';
 import { type Command, type Given, isGiven } from '../command.ts';
-import type { ExitCode } from '../failure.ts';
+import { type ExitCode, messageOf } from '../failure.ts';
 import { type Io, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 
@@ -18,7 +18,7 @@ export default {
 
   async run(given, io) {
     if (isGiven(given, 'json')) return checkJson(given, io);
-    const application = await openApplication(given.positionals.dir, io);
+    const application = await openChecked(given, io);
     const { declaration, records, warnings } = application;
     for (const { text } of warnings) say(io.stderr, text);
     say(io.stdout, `ok: ${counted(declaration.apis.length, 'API')}, ${counted(records.length, 'route')}`);
@@ -27,12 +27,30 @@ export default {
   },
 } satisfies Command;
 
+/** The application, if it can be served: other commands do not need the packages of the server. */
+async function openChecked(given: Given, io: Io): Promise<Application> {
+  const application = await openApplication(given.positionals.dir, io);
+  const { declaration, directory, source } = application;
+  if (declaration.server.compress) {
+    const { compressionFile, compressionPlaces } = await import('../../traffic/compression.ts');
+    const { Report } = await import('../../declaration/report.ts');
+    const report = new Report(source);
+    try {
+      compressionFile(compressionPlaces(directory));
+    } catch (error) {
+      report.add(['app_main', 'server', 'compress'], messageOf(error), 'key');
+    }
+    report.throwIfAny();
+  }
+  return application;
+}
+
 /** Other failures, such as a missing directory, are reported as by every command. */
 async function checkJson(given: Given, io: Io): Promise<ExitCode> {
   const { DeclarationErrors } = await import('../../declaration/report.ts');
   const print = (result: object) => say(io.stdout, JSON.stringify(result, null, 2));
   try {
-    const application = await openApplication(given.positionals.dir, io);
+    const application = await openChecked(given, io);
     const { declaration, records, warnings } = application;
     const entities = isGiven(given, 'verbose') ? (await storesOf(application)).entities : undefined;
     const counts = { apis: declaration.apis.length, routes: records.length };

@@ -11,8 +11,8 @@ import type { ServerParts } from '../../server.ts';
 import { integerOption, listenOn, listenOptions } from '../arguments.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, type ExitCode, Failure, messageOf } from '../failure.ts';
+import { withFastImports } from '../fast-imports.ts';
 import { type Io, say } from '../io.ts';
-import { loadMikroOrm } from '../load-mikro-orm.ts';
 import { applicationDirectory, openApplication } from '../open-application.ts';
 import { withProgress } from '../progress.ts';
 
@@ -57,7 +57,7 @@ async function serveHere(
   const stopped = several ? several.untilWorkerStopped() : io.untilStopped();
   applicationDirectory(dir, io);
   // Before the modules of the application: loading them registers resolution hooks, which slow down later imports.
-  await loadMikroOrm();
+  await withFastImports(() => import('@mikro-orm/sql'));
   await import('../../server.ts');
   const application = await openApplication(dir, io);
   const { server } = application.declaration;
