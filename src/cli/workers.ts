@@ -9,6 +9,9 @@ import { type Io, say } from './io.ts';
 /** The environment variable with the number of a worker: 1, 2, and so on. */
 const marker = 'DECLAREST_WORKER';
 
+/** The environment variable of a worker that takes the place of one that serves. */
+const replacing = 'DECLAREST_REPLACES_WORKER';
+
 /** Milliseconds before a worker is restarted. The first restart is immediate; the pause grows if workers end soon. */
 const firstPause = 100;
 const longestPause = 10_000;
@@ -27,6 +30,11 @@ export function isWorker(): boolean {
 /** The number of this worker. A restarted worker keeps it. */
 export function workerName(): string {
   return process.env[marker] ?? '';
+}
+
+/** Whether another worker serves until this one listens. Then this one has to be able to serve, or end. */
+export function isReplacement(): boolean {
+  return process.env[replacing] !== undefined;
 }
 
 /** Reports the address of this worker to the primary process. */
@@ -92,8 +100,8 @@ export async function runWorkers(
   };
   process.on('exit', kill);
 
-  function fork(name: string): Started {
-    const worker = cluster.fork({ ...io.env, [marker]: name });
+  function fork(name: string, role: Readonly<Record<string, string>> = {}): Started {
+    const worker = cluster.fork({ ...io.env, ...role, [marker]: name });
     workers.add(worker);
     const started = Promise.withResolvers<string>();
     started.promise.catch(() => undefined);
@@ -118,7 +126,9 @@ export async function runWorkers(
     adopt(name, worker);
     ready.then((address) => {
       restartAtEnd(name, worker);
-      if (++listening === count) onListening(address);
+      if (++listening < count) return;
+      onListening(address);
+      if (isAsked) void reload();
       // the worker itself has printed the reason
     }, failed.reject);
   }
@@ -140,23 +150,28 @@ export async function runWorkers(
     });
   }
 
-  /** Starts a new worker for each old one, which serves until the new one listens. */
+  /** Starts a new worker for each old one, which serves until the new one listens. Another SIGHUP ends it early. */
   async function replaceAll(): Promise<void> {
-    for (let i = 1; i <= count && !isStopping; i++) {
+    for (let i = 1; i <= count && !isStopping && !isAsked; i++) {
       const name = String(i);
-      const fresh = fork(name);
-      try {
-        await fresh.listening;
-      } catch {
-        say(io.stderr, notReplaced(i - 1, count));
-        return;
+      const fresh = fork(name, { [replacing]: '1' });
+      const state = fresh.listening.then(
+        () => 'listening',
+        () => 'ended',
+      );
+      const outcome = await Promise.race([state, askedAgain.promise]);
+      if (outcome === 'listening') {
+        const old = current.get(name);
+        adopt(name, fresh.worker);
+        restartAtEnd(name, fresh.worker);
+        if (old) await stopOne(old);
+        continue;
       }
-      const old = current.get(name);
-      adopt(name, fresh.worker);
-      restartAtEnd(name, fresh.worker);
-      if (old) await stopOne(old);
+      if (outcome === 'ended' && !isStopping) say(io.stderr, notReplaced(i - 1, count));
+      await stopOne(fresh.worker);
+      return;
     }
-    if (!isStopping) say(io.stderr, `restarted ${count} workers`);
+    if (!isStopping && !isAsked) say(io.stderr, `restarted ${count} workers`);
   }
 
   async function stopOne(worker: Worker): Promise<void> {
@@ -167,15 +182,18 @@ export async function runWorkers(
   }
 
   let isReplacing = false;
-  let isAskedAgain = false;
+  /** Whether SIGHUP was received and not acted on yet. */
+  let isAsked = false;
+  let askedAgain = Promise.withResolvers<void>();
   async function reload(): Promise<void> {
-    // workers that start now load the new code already
-    if (listening < count || isStopping) return;
-    isAskedAgain = true;
-    if (isReplacing) return;
+    isAsked = true;
+    askedAgain.resolve();
+    // the first workers may have loaded the old code
+    if (listening < count || isReplacing) return;
     isReplacing = true;
-    while (isAskedAgain && !isStopping) {
-      isAskedAgain = false;
+    while (isAsked && !isStopping) {
+      isAsked = false;
+      askedAgain = Promise.withResolvers();
       await replaceAll();
     }
     isReplacing = false;

@@ -186,4 +186,32 @@ describe('SIGHUP', () => {
     expect((await ended(server)).code).toBe(0);
     await database.drop();
   });
+
+  test('keeps requests away from a new worker whose database is unreachable, and gives up one that hangs at its start', async () => {
+    const { directory, database } = await application('sqlite', '{ shutdown_timeout: 1000 }');
+    const server = start(['serve', directory, '--port', '0', '--workers', '2']);
+    const url = await addressOf(server);
+    const before = await pidsOf(url);
+
+    const unreachable = 'postgresql://nobody:x@127.0.0.1:1/nothing?connect_timeout=1';
+    write(directory, 'config/more.yaml', `app_main: { database: { url: '${unreachable}', connect_timeout: 1000 } }`);
+    server.child.kill('SIGHUP');
+    await server.until(/^a new worker could not start; the other 2 of 2 workers were not restarted/m);
+    expect(server.printed.err).toContain('cannot open the database postgresql://nobody@127.0.0.1:1/nothing');
+    expect(await pidsOf(url)).toEqual(before);
+
+    write(directory, 'config/more.yaml', '{}');
+    const hanging = "process.stderr.write('hanging\\n');\nawait new Promise((done) => setTimeout(done, 1e9));\n";
+    write(directory, 'src/services/who.ts', `${hanging}${who}`);
+    server.child.kill('SIGHUP');
+    await server.until(/^hanging$/m);
+    write(directory, 'src/services/who.ts', who);
+    server.child.kill('SIGHUP');
+    await server.until(/^restarted 2 workers$/m);
+    const after = await pidsOf(url);
+    expect(after.size).toBe(2);
+    expect([...after].filter((pid) => before.has(pid))).toEqual([]);
+    expect((await ended(server)).code).toBe(0);
+    await database.drop();
+  });
 });

@@ -65,6 +65,10 @@ async function serveHere(
   const { reachDatabase } = await import('../database-start.ts');
   const trouble = await reachDatabase(application);
   if (trouble !== null) {
+    if (several?.isReplacement()) {
+      await application.mapper.close(true);
+      throw new ApplicationFailure(trouble);
+    }
     const port = await answerUntilReached(application, place, trouble, stopped, io);
     if (port === null) return 0;
     place = { ...place, port };
