@@ -32,6 +32,9 @@ export function labelOf(row: unknown, key = 'id'): string {
   const id = values[key];
   const text = Object.entries(values).find(([name, value]) => isName(name, value, key))?.[1];
   if (typeof text === 'string') return shortened(text, 80);
+  // a row between two others is called like the one that it points to
+  const inner = Object.values(values).find((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
+  if (inner !== undefined) return labelOf(inner);
   return id === undefined ? shortened(JSON.stringify(row), 80) : String(id);
 }
 

@@ -1,4 +1,3 @@
-import { useEffect } from 'preact/hooks';
 import { columnsOf, wordsOf } from '../model/columns.ts';
 import { type Api, isSingle, type Operation, placeholdersOf } from '../model/document.ts';
 import { entriesOf, placeholderQuery, requestTarget, withParameters } from '../model/location.ts';
@@ -75,7 +74,7 @@ export function actionLabel(api: Api, operation: Operation): string {
 }
 
 function Rows({ api, list, query }: { readonly api: Api; readonly list: Operation; readonly query: string }) {
-  const { announce, catalogue, go } = useApp();
+  const { catalogue, go } = useApp();
   const target = requestTarget(list.path, query, null);
   const { answer, isLoading, reload } = useGet(target);
   const values = new Map(entriesOf(query));
@@ -84,9 +83,6 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
   const columns = columnsOf(catalogue.schemas, api.item, plain, values.get('fields') ?? null);
   const show = (next: string, replace = false) => go({ kind: 'list', api: api.name, query: next }, { replace });
   const page = answer?.ok && isPage(answer.body) ? answer.body : null;
-  useEffect(() => {
-    if (page?.count !== undefined) announce(`${page.count.toLocaleString()} items`);
-  }, [page]);
   const largest = list.query.find(({ name }) => name === 'items_per_page')?.schema.maximum ?? null;
   return (
     <>

@@ -8,7 +8,7 @@ export function Scalar({ field, draft, path, label, faults, onChange }: FieldPro
   const hint = hintOf(field, draft);
   const described = [hint !== null && `${id}-hint`, faults.has(path) && `${id}-fault`].filter(Boolean).join(' ') || undefined;
   return (
-    <div class="field">
+    <div class={field.kind === 'boolean' && !field.nullable && draft !== null ? 'field switch' : 'field'}>
       <label class="label" for={id}>
         {label}
         <Marks field={field} />

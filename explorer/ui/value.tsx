@@ -24,7 +24,8 @@ export function Value({ schema, value, compact = false, isKey = false }: ValuePr
   if (Array.isArray(value)) return <ListValue schema={schema} value={value} compact={compact} />;
   if (typeof value === 'object') {
     const model = modelOfRow(catalogue, schema, value as Row);
-    if (model !== null) return <RowLink model={model} row={value as Row} />;
+    // rows without an API of their own have no page, so all of their fields are shown here
+    if (model !== null && (compact || apiOfModel(catalogue, model))) return <RowLink model={model} row={value as Row} />;
     return <ObjectValue schema={schema} value={value as Row} compact={compact} />;
   }
   if (typeof value === 'boolean') return <span class={value ? 'yes' : 'no'}>{value ? 'Yes' : 'No'}</span>;
@@ -54,7 +55,7 @@ function Text({ schema, text, compact }: { schema: Schema; text: string; compact
   if (typesOf(schema).includes('integer') && /^-?\d+$/.test(text))
     return <span class="number">{BigInt(text).toLocaleString()}</span>;
   if (contentEncoding === 'base64') return <span class="soft">{numbers.format(Math.floor((text.length * 3) / 4))} bytes</span>;
-  if (format === 'uuid') return <code class="uuid">{text}</code>;
+  if (format === 'uuid') return <code title={text}>{compact ? `${text.slice(0, 8)}…` : text}</code>;
   if (text === '') return <span class="soft">empty text</span>;
   if (compact) return <bdi class="clamp">{shortened(text, 160)}</bdi>;
   if (/^https?:\/\/[^\s<>"]+$/i.test(text) && text.length < 2000)
