@@ -5,6 +5,8 @@ import { rolldown } from 'rolldown';
 
 const root = join(import.meta.dirname, '..');
 const sources = join(root, 'explorer');
+/** In the order of the cascade. */
+const styles = ['base', 'frame', 'lists', 'code', 'forms', 'dialogs', 'narrow'];
 
 /** Writes `explorer.js`, `explorer.css`, `index.html` and the licenses of bundled code into a folder. */
 export async function buildExplorer(outDir: string): Promise<void> {
@@ -22,7 +24,8 @@ export async function buildExplorer(outDir: string): Promise<void> {
   });
   await bundled.write({ file: join(outDir, 'explorer.js'), format: 'esm', minify: true, comments: false, codeSplitting: false });
   await bundled.close();
-  writeFileSync(join(outDir, 'explorer.css'), smallerCss(readFileSync(join(sources, 'styles.css'), 'utf8')));
+  const css = styles.map((name) => readFileSync(join(sources, 'styles', `${name}.css`), 'utf8')).join('\n');
+  writeFileSync(join(outDir, 'explorer.css'), smallerCss(css));
   copyFileSync(join(sources, 'index.html'), join(outDir, 'index.html'));
   copyFileSync(join(root, 'node_modules', 'preact', 'LICENSE'), join(outDir, 'LICENSE-preact.txt'));
 }
