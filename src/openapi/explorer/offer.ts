@@ -59,8 +59,7 @@ export function offerExplorer(app: FastifyInstance, described: Described, parts:
 
 /** Whether the explorer has a view of a route: of the list and the entity of an API in the document. */
 function isShown(record: RouteRecord): boolean {
-  const placeholders = record.path.match(/\{(?!id\}|_format\})/);
-  return !isHidden(record) && placeholders === null && ['index', 'entity'].includes(record.action?.kind ?? '');
+  return !isHidden(record) && ['index', 'entity'].includes(record.action?.kind ?? '');
 }
 
 function isProblem(reply: FastifyReply): boolean {
@@ -74,7 +73,16 @@ function viewOf(request: FastifyRequest, reply: FastifyReply, shown: ReadonlyMap
   const { pattern } = (request.routeOptions.config ?? {}) as { pattern?: string };
   const record = shown.get(pattern ?? '');
   if (!record || !path.endsWith('.json') || (reply.statusCode !== 200 && reply.statusCode !== 304)) return null;
-  const { id } = request.params as { id?: string };
-  const place = [ownerOf(record), ...(record.single && id !== undefined ? [id] : [])].map(encodeURIComponent).join('/');
-  return query === '' ? place : `${place}?${query}`;
+  const { id, ...others } = request.params as Readonly<Record<string, string>>;
+  const place = [ownerOf(record), ...(id === undefined ? [] : [id])].map(segment).join('/');
+  // the values of placeholders in the base path are parameters in braces
+  const values = Object.entries(others).filter(([name]) => record.path.includes(`{${name}}`));
+  const parameters = values.map(([name, value]) => `${encodeURIComponent(`{${name}}`)}=${encodeURIComponent(value)}`);
+  const asked = [...parameters, ...(query === '' ? [] : [query])].join('&');
+  return asked === '' ? place : `${place}?${asked}`;
+}
+
+/** Words of the explorer begin with a tilde. */
+function segment(text: string): string {
+  return encodeURIComponent(text).replace(/^~/, '%7E');
 }
