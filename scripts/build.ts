@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
+import { buildExplorer } from './build-explorer.ts';
 import { bundle } from './bundle.ts';
 import { writeDeclarations } from './declarations.ts';
 import { withRepositoryLinks } from './readme-links.ts';
@@ -33,6 +34,7 @@ const bundled = await bundle(target, Object.fromEntries(sources.map((path) => [p
 
 for (const name of copied) cpSync(join(root, name), join(target, name), { recursive: true });
 copyViewer(join(target, 'assets', 'swagger-ui'));
+await addExplorer(join(target, 'assets', 'explorer'));
 const built = {
   ...manifest,
   exports: builtExports(exports),
@@ -59,6 +61,16 @@ function copyViewer(folder: string): void {
   for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css'])
     writeFileSync(join(folder, `${name}.br`), brotliCompressSync(readFileSync(join(from, name))));
   for (const name of ['swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE']) cpSync(join(from, name), join(folder, name));
+}
+
+/** Builds the explorer. Its files are sent compressed, so only the license stays readable. */
+async function addExplorer(folder: string): Promise<void> {
+  await buildExplorer(folder);
+  for (const name of ['explorer.css', 'explorer.js', 'index.html']) {
+    const file = join(folder, name);
+    writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
+    rmSync(file);
+  }
 }
 
 /** Node does not run TypeScript in node_modules, so the package exports the bundle. */

@@ -37,6 +37,7 @@ import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
 import { Problem, problem } from './errors.ts';
+import { servedParts } from './openapi/places.ts';
 import { addSearchIndexes } from './query/list/search-index.ts';
 import { textMatching } from './query/list/text-matching.ts';
 import { rootFiltersOf } from './query/rows/root-filter.ts';
@@ -64,11 +65,15 @@ export const declarest: FastifyPluginAsync<ApplicationOptions> = async (app, opt
   if (unused !== null) app.log.warn(unused);
   const tracing = await tracingOf(application.directory, application.declaration);
   const watching = tracing && { access: tracing.access, statements: { waits: tracing.waits }, onProblem: tracing.problem };
+  const parts = servedParts(application, false);
+  if (parts.explorer && !application.production) {
+    const { offerExplorer } = await import('./openapi/explorer/offer.ts');
+    offerExplorer(app, application, parts);
+  }
   await mountApplication(app, application, watching ?? {});
-  // the host may have its own pages at these paths
-  if (!application.declaration.openapi.enabled) return;
+  if (!parts.pages && !parts.explorer) return;
   const { mountDescription } = await import('./openapi/mount.ts');
-  mountDescription(app, application, null);
+  mountDescription(app, application, parts, null);
 };
 
 /** Publishes `{ app, application, alone }` for every application that is mounted to serve, for tools such as our own tests. */

@@ -5,7 +5,8 @@ import { trustedProxies } from './access/trusted-proxies.ts';
 import type { Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, loadApplication } from './application.ts';
 import type { HealthDeclaration, ServerDeclaration } from './declaration/types.ts';
-import { servesDescription } from './openapi/places.ts';
+import type { Explanations } from './openapi/explorer/explain.ts';
+import { servedParts } from './openapi/places.ts';
 import { type Mounted, mountApplication } from './plugin.ts';
 import { noSniffing, problemFormats, toProblem } from './response/problem-document.ts';
 import { targetOf } from './response/request-target.ts';
@@ -37,6 +38,8 @@ export interface ServerParts {
   readonly observer?: Observer;
   /** Whether responses have `Server-Timing`; overrides the declaration. Ignored in production. */
   readonly timing?: boolean;
+  /** Explains requests for the explorer. Ignored in production. */
+  readonly explanations?: Explanations;
   /** Present if several processes serve. */
   readonly sharedMetrics?: SharedMetrics;
 }
@@ -45,7 +48,7 @@ export interface ServerParts {
 export async function serverOf(
   application: Application,
   fastify: FastifyServerOptions = {},
-  { observer, prepare, sharedMetrics, timing }: ServerParts = {},
+  { explanations, observer, prepare, sharedMetrics, timing }: ServerParts = {},
 ): Promise<FastifyInstance> {
   const { server } = application.declaration;
   const { bodyLimit } = server;
@@ -95,6 +98,11 @@ export async function serverOf(
     });
     onProblem = watching.onProblem;
     await cors?.register(app);
+    const parts = servedParts(application, true);
+    if (parts.explorer && !application.production) {
+      const { offerExplorer } = await import('./openapi/explorer/offer.ts');
+      offerExplorer(app, application, parts, explanations !== undefined);
+    }
     if (server.compress) {
       const { compressionPlaces, compressResponses } = await import('./traffic/compression.ts');
       await compressResponses(app, server.compress, compressionPlaces(application.directory));
@@ -129,9 +137,11 @@ export async function serverOf(
       const states = mounted?.replicas();
       return states ? { usable: [...states.values()].filter((isUsable) => isUsable).length, declared: states.size } : null;
     });
-    if (servesDescription(application)) {
+    if (parts.pages || parts.explorer) {
       const { mountDescription } = await import('./openapi/mount.ts');
-      mountDescription(app, application, health);
+      const own = application.production ? undefined : explanations;
+      mountDescription(app, application, parts, health, own);
+      if (own) app.addHook('onClose', () => own.close());
     }
     await app.ready();
   } catch (error) {

@@ -1,5 +1,16 @@
 import { filterOperators } from './filter-operators.ts';
-import { apiRateLimit, database, exports, openapi, pagination, role, security, server, words } from './settings-schema.ts';
+import {
+  apiRateLimit,
+  database,
+  explorer,
+  exports,
+  openapi,
+  pagination,
+  role,
+  security,
+  server,
+  words,
+} from './settings-schema.ts';
 import {
   boolean,
   classOf,
@@ -252,6 +263,11 @@ export const appMain = object('app_main', {
   formats: optional(formats, ['json'], 'The formats of responses.'),
   exports: optional(exports, {}, 'Exports: complete lists as CSV or NDJSON.'),
   openapi: optional(openapi, {}, 'The OpenAPI document and its pages.'),
+  explorer: orNull(
+    either(boolean(), explorer),
+    null,
+    'Whether /explorer shows the data in a browser; null means wherever the docs page is served.',
+  ),
 });
 
 const resource = text({

@@ -340,3 +340,13 @@ export const openapi = object('openapi', {
   docs: servedPath('/docs', 'The path of the docs page; null means that it is not served.'),
   greeting: optional(boolean(), true, 'Whether GET / shows a greeting, if the application has no route there.'),
 });
+
+const loginPage = text({
+  expected: 'a path such as "/login" or a URL such as "https://example.org/login"',
+  pattern: /^(?:https?:\/\/[^\s/?#\\]+|\/(?![/\\]))[^\s\\]*$/,
+});
+
+/** The mapping turns the explorer on. */
+export const explorer = object('explorer', {
+  login: orNull(loginPage, null, 'The login page of the application, which the explorer links to; null means none.'),
+});

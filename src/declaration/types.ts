@@ -24,6 +24,7 @@ export interface Declaration {
   readonly server: ServerDeclaration;
   readonly exports: Section<'exports'>;
   readonly openapi: OpenApiDeclaration;
+  readonly explorer: ExplorerDeclaration;
   readonly formats: readonly Format[];
 }
 
@@ -177,6 +178,12 @@ export interface DatabaseDeclaration extends Omit<Section<'database'>, 'replicas
 
 /** The title, version and description are null if they come from package.json. A path is null if nothing is served there. */
 export type OpenApiDeclaration = Section<'openapi'>;
+
+export interface ExplorerDeclaration {
+  /** Null: wherever the docs page is served. */
+  readonly enabled: boolean | null;
+  readonly login: string | null;
+}
 
 export interface SecurityDeclaration extends Omit<Section<'security'>, 'jwt' | 'apiKeys' | 'roleHierarchy' | 'sampleUsers'> {
   readonly roleHierarchy: Readonly<Record<string, readonly string[]>>;

@@ -2,20 +2,30 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HealthDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { targetOf } from '../response/request-target.ts';
+import type { Explanations } from './explorer/explain.ts';
+import { explorerFiles } from './explorer/files.ts';
+import { mountExplorer } from './explorer/mount.ts';
 import { infoOf } from './info.ts';
 import { Kept, once } from './kept.ts';
 import type { DocsPage } from './pages/docs-page.ts';
 import { filesMissing, pageFiles } from './pages/page-files.ts';
-import { placesOf } from './places.ts';
+import { placesOf, type ServedParts } from './places.ts';
 import type { Described } from './schemas.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * Serves the document, the docs page and the greeting, if they are declared and their paths are free. The first request for one
- * of them loads its code and generates it. `health` has the paths of our own server's health checks; null on a host's server.
+ * Serves the document, the docs page, the explorer and the greeting, if they are declared and their paths are free. The first
+ * request for one of them loads its code and generates it. `health` has the paths of our own server's health checks; null on a
+ * host's server.
  */
-export function mountDescription(app: FastifyInstance, described: Described, health: HealthDeclaration | null): void {
+export function mountDescription(
+  app: FastifyInstance,
+  described: Described,
+  parts: ServedParts,
+  health: HealthDeclaration | null,
+  explanations: Explanations | null = null,
+): void {
   const { declaration, directory, records } = described;
   const prefix = app.prefix.replace(/\/$/, '');
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
@@ -23,10 +33,13 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
   const schema: object = { hide: true };
   const serve = (url: string, handler: Handler) => app.route({ method, url, schema, exposeHeadRoute: false, handler });
   const isTaken = (path: string) => app.hasRoute({ method: 'GET', url: `${prefix}${path}` });
-  const { path, home, ...places } = placesOf(declaration, records, isTaken);
+  const { path, home, ...places } = placesOf(declaration, records, parts, isTaken);
   const files = pageFiles(directory);
-  if (places.docs !== null && !files) app.log.warn(filesMissing);
+  const loadExplorer = files && explorerFiles(files.assets);
+  const isMissing = (places.docs !== null && !files) || (places.explorer !== null && !loadExplorer);
+  if (isMissing) app.log.warn(filesMissing);
   const docs = files && places.docs;
+  const explorer = loadExplorer && places.explorer;
   const info = infoOf(directory, declaration.openapi);
   const { live = null, ready = null } = health ?? {};
 
@@ -59,6 +72,8 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
       return file.send(request, reply);
     });
   }
+  if (path !== null && explorer !== null && loadExplorer)
+    mountExplorer(serve, described, { path: explorer, openapi: path, prefix, load: loadExplorer, explanations });
   if (home) {
     const load = once(() => import('./pages/greeting.ts'));
     serve('/', async (request, reply) => {
@@ -67,7 +82,7 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
       // without a document, the greeting lists no routes either
       const shown = path === null ? [] : records;
       const assets = files?.assets ?? null;
-      return greet({ info, records: shown, links: { docs, path, live, ready }, base, assets }, request, reply);
+      return greet({ info, records: shown, links: { docs, explorer, path, live, ready }, base, assets }, request, reply);
     });
   }
 }

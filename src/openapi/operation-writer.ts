@@ -1,6 +1,7 @@
+import type { EntityProperty } from '@mikro-orm/core';
 import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
-import { planFields } from '../model/field-plan.ts';
+import { jsonName, planFields } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { keyKind } from '../model/identifier.ts';
 import { pageParameters } from '../response/page-request.ts';
@@ -49,6 +50,8 @@ export function operationWriter(described: Described, operations: readonly Opera
       tags: [ownerOf(record)],
       security: security(roles.length > 0),
       ...(roles.length > 0 && { 'x-roles': [...roles] }),
+      ...(action && { 'x-action': action.name }),
+      ...(action?.association && { 'x-association': associationName(operation, action.association.property) }),
       parameters: [...pathParameters(operation), ...queryParameters(operation), ...headerParameters(operation)],
       ...(schema && { requestBody: { required: !isOptional, content: { 'application/json': { schema } } } }),
       responses: responses(operation),
@@ -281,6 +284,12 @@ function summaryOf({ isSupplied, method, record }: Operation): string {
   if (!isSupplied && action.kind === 'custom') return capital(`${single ? one : many}: ${wordsOf(action.name)}`);
   if (action.kind === 'index') return method === 'POST' ? `Create ${withArticle(one)}` : `List ${many}`;
   return `${verbs[method] ?? method} ${withArticle(one)}`;
+}
+
+/** The name of an association in JSON. A model may have methods for an association without having the property. */
+function associationName({ meta }: Operation, property: string): string {
+  const metadata = meta?.properties[property as never] as EntityProperty | undefined;
+  return metadata ? jsonName(metadata) : property;
 }
 
 function capital(text: string): string {

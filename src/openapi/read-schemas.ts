@@ -53,7 +53,8 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     const schema: JsonSchema =
       key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mapping() } };
     if (name === undefined) return schema;
-    return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, schema);
+    const named = { ...schema, 'x-model': name };
+    return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, named);
   }
 
   /** The schema of the values that a normalizer returns for a model. */
@@ -63,7 +64,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     if (made) return made;
     const reserved = components.reserve([meta.className, `${meta.className}By${by}`]);
     known.set(shape, reserved.ref);
-    reserved.define(withDescription(schema, describe(meta)));
+    reserved.define({ ...withDescription(schema, describe(meta)), 'x-model': meta.className });
     return reserved.ref;
   }
 
@@ -79,7 +80,8 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
       (field) => [field.name, withDescription(fieldOf(meta, field, within), describe(meta, field.property))] as const,
     );
     const required = properties.map(([key]) => key);
-    reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription({}, describe(meta))));
+    const model = meta.embeddable ? {} : { 'x-model': meta.className };
+    reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription(model, describe(meta))));
     return reserved.ref;
   }
 

@@ -91,7 +91,8 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
       const type = { type: 'string', enum: concreteClasses(mapper, meta).map(typeOf) };
       const key = jsonName(keyOf(meta));
       const properties = { type, [key]: valueSchema(keyKind(meta, platform), 'write') };
-      return components.add(`${meta.className}Reference`, objectSchema(properties, targets.length > 1 ? ['type', key] : [key]));
+      const required = targets.length > 1 ? ['type', key] : [key];
+      return components.add(`${meta.className}Reference`, objectSchema(properties, required, { 'x-model': meta.className }));
     });
     return anyOf(refs);
   }

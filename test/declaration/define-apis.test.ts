@@ -87,6 +87,7 @@ describe('declarations in code', () => {
         docs: null,
         greeting: false,
       },
+      explorer: { login: '/login' },
     };
     const routes: Routes = { app_cruds: { resource: 'app_main_crud_route_loader:load', type: 'service' } };
     expect(fromCode(full, { catalog: catalogFromCode({ models: [Person] }), routes }).lines).toEqual([]);

@@ -77,6 +77,7 @@ describe('an empty declaration', () => {
         docs: '/docs',
         greeting: true,
       },
+      explorer: { enabled: null, login: null },
       formats: ['json'],
     });
   });
@@ -100,7 +101,7 @@ describe('app_main', () => {
     [{ apis: () => 1 }, 'app_main.apis: "apis" must be a mapping or a list; given: a class or function'],
     [
       { databse: {} },
-      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, database, orm, security, pagination, server, formats, exports, openapi',
+      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, database, orm, security, pagination, server, formats, exports, openapi, explorer',
     ],
     [
       { pagination: { items_per_page: 300 } },

@@ -174,7 +174,7 @@ describe('a server outside production', () => {
           },
           { name: 'own_routes', routes: [{ path: '/ping.{_format}', methods: ['GET'], formats: ['json'], public: ['GET'] }] },
         ],
-        links: { docs: '/docs', openapi: '/openapi.json', health: '/health/ready' },
+        links: { docs: '/docs', explorer: '/explorer', openapi: '/openapi.json', health: '/health/ready' },
       });
     }
   });
@@ -257,6 +257,7 @@ describe('on a server of the host application', () => {
     expect((await app.inject('/v1/x/docs')).statusCode).toBe(200);
     expect((await app.inject('/v1/x/')).json().links).toEqual({
       docs: 'https://example.org/api/v1/x/docs',
+      explorer: 'https://example.org/api/v1/x/explorer',
       openapi: 'https://example.org/api/v1/x/openapi.json',
     });
     await app.close();
@@ -265,7 +266,7 @@ describe('on a server of the host application', () => {
   test('an existing route of the host takes precedence', async () => {
     const app = await mounted(options({ openapi: { enabled: true } }), '/theirs');
     expect((await app.inject('/theirs/docs')).body).toBe('theirs');
-    expect((await app.inject('/theirs/')).json().links).toEqual({ openapi: '/theirs/openapi.json' });
+    expect((await app.inject('/theirs/')).json().links).toEqual({ explorer: '/theirs/explorer', openapi: '/theirs/openapi.json' });
     await app.close();
   });
 });

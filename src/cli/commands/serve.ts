@@ -74,7 +74,9 @@ async function serveHere(
     place = { ...place, port };
   }
   const shared = several && server.metrics ? await import('../shared-metrics.ts') : null;
+  const explaining = application.production ? null : await import('../running-explanations.ts');
   const parts = {
+    ...(explaining && { explanations: explaining.runningExplanations(application, io.env) }),
     ...(isGiven(given, 'timing') && { timing: true }),
     ...(several && shared && { sharedMetrics: shared.workerMetrics(several.workerName()) }),
   };
@@ -221,8 +223,8 @@ async function announceAccess({ declaration, records, warnings }: Application, {
 }
 
 async function announceListening(application: Application, address: string, { env, stderr, stdout }: Io): Promise<void> {
-  const { placesOf, servesDescription } = await import('../../openapi/places.ts');
-  const docs = servesDescription(application) ? placesOf(application.declaration, application.records).docs : null;
+  const { placesOf, servedParts } = await import('../../openapi/places.ts');
+  const { docs } = placesOf(application.declaration, application.records, servedParts(application, true));
   const mode = `${modeOf(env)} mode${env.NODE_ENV ? '' : ' (NODE_ENV is not set)'}`;
   say(stderr, docs === null ? mode : `${mode}\ndocs on ${address}${docs}`);
   say(stdout, `listening on ${address}`);

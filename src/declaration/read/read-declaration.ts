@@ -6,7 +6,7 @@ import type { Report } from '../report.ts';
 import { appMain, crudLoader, routes, type WrittenAppMain } from '../schema.ts';
 import { compressDefaults } from '../settings-schema.ts';
 import type { Source } from '../source.ts';
-import type { Catalog, DatabaseDeclaration, Declaration, SchemaMode, ServerDeclaration } from '../types.ts';
+import type { Catalog, DatabaseDeclaration, Declaration, ExplorerDeclaration, SchemaMode, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
 import { readCors } from './read-cors.ts';
 import { readRoutes } from './read-routes.ts';
@@ -36,8 +36,20 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
     server: readServer(written.server, report),
     exports,
     openapi: { ...openapi, docs: openapi.path === null ? null : openapi.docs },
+    explorer: readExplorer(written, report),
     formats,
   });
+}
+
+/** The explorer reads the OpenAPI document. */
+function readExplorer({ explorer, openapi }: WrittenAppMain, report: Report): ExplorerDeclaration {
+  const needed = openapi.enabled === false ? 'openapi.enabled is false' : openapi.path === null ? 'openapi.path is null' : null;
+  if (explorer && needed !== null) {
+    const message = `the explorer needs the OpenAPI document, and ${needed}; serve the document, or set explorer to false`;
+    report.add(['app_main', 'explorer'], message);
+  }
+  if (typeof explorer === 'object' && explorer !== null) return { enabled: true, login: explorer.login };
+  return { enabled: explorer, login: null };
 }
 
 function readDatabase(

@@ -6,29 +6,11 @@ import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import type { Info } from '../info.ts';
 import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
-import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
+import { assetHeaders, type assetTypes, escapeHtml, htmlPage, ownFilesOnly, pageHeaders } from './html.ts';
 import type { PageFiles } from './page-files.ts';
 import { tokenOptions } from './sample-users.ts';
 
 export type DocsPage = ReturnType<typeof makeDocsPage>;
-
-/** The page loads nothing from other origins, and sends nothing to them. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ');
-
-const types = {
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  svg: 'image/svg+xml',
-} as const;
 
 /** The docs page and its files, by name. The names have hashes of the contents, so that browsers can cache them for ever. */
 export function makeDocsPage(
@@ -38,12 +20,11 @@ export function makeDocsPage(
 ) {
   const files = new Map<string, Kept>();
   const folder = posix.basename(docs);
-  const add = (name: string, ending: keyof typeof types, file: string): string => {
+  const add = (name: string, ending: keyof typeof assetTypes, file: string): string => {
     const bytes = readAsset(file);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     const unique = `${name}.${hash}.${ending}`;
-    const headers = { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' };
-    files.set(unique, new Kept(bytes, headers));
+    files.set(unique, new Kept(bytes, assetHeaders(ending)));
     return `${folder}/${unique}`;
   };
   const own = (name: string) => join(assets, 'docs', name);
@@ -64,7 +45,7 @@ ${users.length + Number(command !== null) === 0 ? '' : `<aside class="hint" aria
 <noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
   const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${described.production ? '' : ' data-development'}`;
   const html = htmlPage(info.title, head, body, attributes);
-  return { html: new Kept(html, pageHeaders(policy)), files };
+  return { html: new Kept(html, pageHeaders(ownFilesOnly)), files };
 }
 
 /** A choice of sample users; the page gets a token of the chosen one. */

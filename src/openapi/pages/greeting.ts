@@ -1,19 +1,17 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { addVary } from '../../response/vary.ts';
 import { orderRecords } from '../../route/order.ts';
 import { isHidden, type RouteRecord } from '../../route/record.ts';
 import type { Info } from '../info.ts';
 import { ownerOf } from '../operations.ts';
-import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
+import { escapeHtml } from './html.ts';
+import { plainPage } from './plain-page.ts';
 
 interface Greeting {
   readonly info: Info;
   readonly records: readonly RouteRecord[];
   /** Paths; null if the page does not exist. */
-  readonly links: Readonly<Record<'docs' | 'path' | 'live' | 'ready', string | null>>;
+  readonly links: Readonly<Record<'docs' | 'explorer' | 'path' | 'live' | 'ready', string | null>>;
   /** The prefix of every path. */
   readonly base: string;
   /** The folder with its style sheet; null if it is not there. */
@@ -27,8 +25,8 @@ type GreetedRoute = GreetedApi['routes'][number];
 export function greet(greeting: Greeting, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   addVary(reply, 'accept');
   if (wantsPage(request.headers.accept)) {
-    const { style, policy } = styled(greeting.assets);
-    return reply.headers(pageHeaders(policy)).send(pageOf(greeting, style));
+    const { html, headers } = pageOf(greeting);
+    return reply.headers(headers).send(html);
   }
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
   return reply.headers(headers).send(JSON.stringify(jsonOf(greeting)));
@@ -41,7 +39,7 @@ function wantsPage(accept: string | undefined): boolean {
 
 function jsonOf({ info, records, links, base }: Greeting) {
   const { title, version, description } = info;
-  const { docs, path, ready } = links;
+  const { docs, explorer, path, ready } = links;
   return {
     name: title,
     version,
@@ -49,6 +47,7 @@ function jsonOf({ info, records, links, base }: Greeting) {
     apis: apisOf(records, base),
     links: {
       ...(docs !== null && { docs: `${base}${docs}` }),
+      ...(explorer !== null && { explorer: `${base}${explorer}` }),
       ...(path !== null && { openapi: `${base}${path}` }),
       ...(ready !== null && { health: `${base}${ready}` }),
     },
@@ -79,17 +78,8 @@ function byPath(a: { path: string }, b: { path: string }): number {
   return a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
 }
 
-/** The style of the page, and the policy that allows it; without the file, the page has no style. */
-function styled(assets: string | null) {
-  const style = assets === null ? '' : readFileSync(join(assets, 'greeting.css'), 'utf8');
-  const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
-  return { style, policy };
-}
-
-function pageOf({ info, records, links, base }: Greeting, style: string): string {
+function pageOf({ assets, info, records, links, base }: Greeting) {
   const { title, version, description } = info;
-  const head = `<link rel="icon" href="data:,">
-<style>${style}</style>`;
   const body = `<main>
 <header>
 <h1>${escapeHtml(title)} <span class="version">${escapeHtml(version)}</span></h1>
@@ -100,12 +90,13 @@ ${linksOf(links, base)}
 ${apisOf(records, base).map(sectionOf).join('\n')}
 </main>
 <footer>Served by Declarest</footer>`;
-  return htmlPage(title, head, body);
+  return plainPage(title, body, assets);
 }
 
-function linksOf({ docs, path, live, ready }: Greeting['links'], base: string): string {
+function linksOf({ docs, explorer, path, live, ready }: Greeting['links'], base: string): string {
   const links = [
     [docs, 'Docs', 'read and try out'],
+    [explorer, 'Explorer', 'browse and edit data'],
     [path, 'OpenAPI document', 'for programs and generators'],
     [ready ?? live, 'Health', 'is it ready?'],
   ] as const;

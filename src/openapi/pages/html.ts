@@ -17,6 +17,29 @@ export function pageHeaders(policy: string): Record<string, string> {
   };
 }
 
+/** The policy of pages with scripts: they load nothing from other origins, and send nothing to them. */
+export const ownFilesOnly = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+export const assetTypes = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const;
+
+/** The headers of a file whose name has a hash of its contents. */
+export function assetHeaders(ending: keyof typeof assetTypes): Record<string, string> {
+  return { 'content-type': assetTypes[ending], 'cache-control': 'public, max-age=31536000, immutable' };
+}
+
 /** A whole page. `head` and `body` are HTML; `attributes` belong to the root element. */
 export function htmlPage(title: string, head: string, body: string, attributes = ''): string {
   return `<!doctype html>

@@ -29,5 +29,5 @@ function viewerIn(assets: string): string | null {
 }
 
 export const filesMissing =
-  'the docs page is not served: its files are not there, because this is a bundle. ' +
-  `Copy node_modules/declarest/assets to ${assetsBesideBundle}, or keep the package declarest out of the bundle; "openapi.docs: null" turns the page off`;
+  'files of the docs page or the explorer are not there, because this is a bundle, so these pages are not served. ' +
+  `Copy node_modules/declarest/assets to ${assetsBesideBundle}, or keep the package declarest out of the bundle; "openapi.docs: null" turns the pages off`;

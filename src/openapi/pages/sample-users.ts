@@ -41,6 +41,7 @@ function claimText(value: unknown): string {
   }
 }
 
-function quoted(text: string): string {
+/** A text as one argument of a shell. */
+export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

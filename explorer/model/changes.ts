@@ -1,0 +1,82 @@
+import { type Draft, draftOf, draftValue, type Fault, type ObjectDraft, objectValue, variantOf } from './draft.ts';
+import type { Field, FieldOf } from './form-model.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Whether two JSON values are equal, whatever the order of keys. */
+export function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => isEqual((a as Row)[key], (b as Row)[key]));
+}
+
+const noLabel = () => '';
+
+/** The body of a creation: fields that were left empty and have a default, or are optional, are left out. */
+export function createBody(form: FieldOf<'object'>, draft: ObjectDraft): { body: Row; faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const body = objectValue(form, draft, '', faults);
+  const optional = variantOf(form, draft.type).fields.filter(({ required }) => !required);
+  for (const field of optional) if (isUntouched(field, draft.fields[field.name] ?? null)) delete body[field.name];
+  return { body, faults };
+}
+
+function isUntouched(field: Field, draft: Draft): boolean {
+  if (field.default !== undefined) return false;
+  return draft === null || draft === '' || (Array.isArray(draft) && draft.length === 0);
+}
+
+/** The values of a row as bodies have them: only writable fields, and references instead of embedded rows. */
+export function writable(form: FieldOf<'object'>, row: Row): Row {
+  const draft = draftOf(form, row, noLabel) as ObjectDraft;
+  const values = objectValue(form, draft, '', []);
+  // times lose their milliseconds in a field
+  const exact = variantOf(form, draft.type).fields.filter(({ kind, name }) => kind === 'date-time' && name in row);
+  return { ...values, ...Object.fromEntries(exact.map(({ name }) => [name, row[name]])) };
+}
+
+/** The value of each field as it would be stored. Fields that were not touched keep their exact value. */
+export function editedValues(form: FieldOf<'object'>, row: Row, draft: ObjectDraft): { values: Row; faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const shown = draftOf(form, row, noLabel) as ObjectDraft;
+  const stored = writable(form, row);
+  const entries = variantOf(form, draft.type).fields.flatMap((field) => {
+    const own = draft.fields[field.name] ?? null;
+    const isSame = field.name in stored && isEqual(withoutLabels(own), withoutLabels(shown.fields[field.name] ?? null));
+    const value = isSame ? stored[field.name] : draftValue(field, own, field.name, faults);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  return { values: Object.fromEntries(entries), faults };
+}
+
+/** References are equal if they point to the same row, whatever they are called. */
+function withoutLabels(draft: Draft): unknown {
+  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (key === 'label' ? undefined : value)));
+}
+
+/** The fields of a PATCH: those that differ from the row as it was loaded. */
+export function changedFields(stored: Row, values: Row): Row {
+  return Object.fromEntries(Object.entries(values).filter(([name, value]) => !isEqual(stored[name], value)));
+}
+
+/** A field of which there are two versions. */
+export interface Difference {
+  readonly name: string;
+  readonly base: unknown;
+  readonly mine: unknown;
+  readonly theirs: unknown;
+  /** Whether both sides changed it, to different values; otherwise only the other side did. */
+  readonly isConflict: boolean;
+}
+
+/** Compares three versions field by field: as loaded, as edited, and as stored now. */
+export function differences(base: Row, mine: Row, theirs: Row): Difference[] {
+  const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])];
+  return names.flatMap((name) => {
+    const [was, own, other] = [base[name], mine[name], theirs[name]];
+    if (isEqual(was, other) || isEqual(own, other)) return [];
+    return [{ name, base: was, mine: own, theirs: other, isConflict: !isEqual(was, own) }];
+  });
+}

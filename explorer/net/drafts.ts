@@ -1,0 +1,30 @@
+import type { ObjectDraft } from '../model/draft.ts';
+
+/** What a form keeps so that a reload loses nothing. */
+export interface StoredDraft {
+  readonly draft: ObjectDraft;
+  /** The row that was edited, as it was loaded; null for a new one. */
+  readonly row: Readonly<Record<string, unknown>> | null;
+  readonly tag: string | null;
+  /** The idempotency key of the request that the form sends. */
+  readonly key: string;
+}
+
+const prefix = 'declarest-explorer-draft:';
+
+export function loadDraft(address: string): StoredDraft | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(prefix + address) ?? 'null') as StoredDraft | null;
+  } catch {
+    return null;
+  }
+}
+
+export function saveDraft(address: string, stored: StoredDraft | null): void {
+  try {
+    if (stored) sessionStorage.setItem(prefix + address, JSON.stringify(stored));
+    else sessionStorage.removeItem(prefix + address);
+  } catch {
+    // the storage is full: the form works on, but a reload would lose it
+  }
+}

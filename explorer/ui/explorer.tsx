@@ -1,0 +1,114 @@
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { wordsOf } from '../model/columns.ts';
+import type { Catalogue } from '../model/document.ts';
+import { addressOf, type View, viewOf } from '../model/location.ts';
+import type { Session } from '../net/session.ts';
+import type { Settings } from '../settings.ts';
+import { ActionView } from './action-view.tsx';
+import { type App, AppContext } from './context.ts';
+import { EntityView } from './entity-view.tsx';
+import { FormView } from './form-view.tsx';
+import { Home } from './home.tsx';
+import { ListView } from './list-view.tsx';
+import { Heading } from './parts.tsx';
+import { Sidebar } from './sidebar.tsx';
+import { SignIn } from './sign-in.tsx';
+import { TopBar } from './top-bar.tsx';
+
+interface ExplorerProps {
+  readonly settings: Settings;
+  readonly catalogue: Catalogue;
+  readonly session: Session;
+}
+
+export function Explorer({ settings, catalogue, session }: ExplorerProps) {
+  const current = () => viewOf(settings.mount, location.pathname, location.search);
+  const [view, setView] = useState<View>(current);
+  const [caller, setCaller] = useState(session.changes);
+  const [message, setMessage] = useState('');
+  const [isSigningIn, setSigningIn] = useState(false);
+
+  useEffect(() => session.listen(() => setCaller(session.changes)), []);
+  useEffect(() => {
+    const show = () => setView(current());
+    addEventListener('popstate', show);
+    return () => removeEventListener('popstate', show);
+  }, []);
+  useEffect(() => {
+    if (message === '') return;
+    const timer = setTimeout(() => setMessage(''), 6000);
+    return () => clearTimeout(timer);
+  }, [message]);
+  useEffect(() => {
+    document.title = [...titleOf(view), catalogue.title].join(' · ');
+  }, [view]);
+
+  const go = useCallback<App['go']>((next, { replace = false, state = null } = {}) => {
+    const address = addressOf(settings.mount, next);
+    if (replace) history.replaceState(state, '', address);
+    else {
+      history.pushState(state, '', address);
+      // the heading of the new view takes the focus
+      (document.activeElement as HTMLElement | null)?.blur?.();
+      scrollTo(0, 0);
+    }
+    setView(viewOf(settings.mount, location.pathname, location.search));
+  }, []);
+  const openSignIn = useCallback(() => setSigningIn(true), []);
+  const app = useMemo(
+    () => ({ settings, catalogue, session, view, caller, go, announce: setMessage, openSignIn }),
+    [view, caller],
+  );
+  return (
+    <AppContext.Provider value={app}>
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <TopBar />
+      <div class="shell">
+        <Sidebar />
+        <main id="content" tabIndex={-1}>
+          <CurrentView view={view} catalogue={catalogue} />
+        </main>
+      </div>
+      <div class={message === '' ? 'toast' : 'toast shown'} role="status" aria-live="polite">
+        {message}
+      </div>
+      {isSigningIn && <SignIn onClose={() => setSigningIn(false)} />}
+    </AppContext.Provider>
+  );
+}
+
+function CurrentView({ view, catalogue }: { readonly view: View; readonly catalogue: Catalogue }) {
+  if (view.kind === 'home') return <Home />;
+  const api = catalogue.apis.find(({ name }) => name === view.api);
+  if (!api)
+    return (
+      <>
+        <Heading focusKey={view.api}>Unknown API</Heading>
+        <p>
+          This application has no API with the name <code>{view.api}</code>. Choose one from the menu.
+        </p>
+      </>
+    );
+  switch (view.kind) {
+    case 'list':
+      return <ListView key={api.name} api={api} query={view.query} />;
+    case 'create':
+      return <FormView key={`${api.name} new`} api={api} id={null} query={view.query} />;
+    case 'edit':
+      return <FormView key={`${api.name} ${view.id} edit`} api={api} id={view.id} query={view.query} />;
+    case 'entity':
+      return <EntityView key={`${api.name} ${view.id}`} api={api} id={view.id} query={view.query} />;
+    case 'action':
+      return <ActionView key={`${api.name} ${view.id} ${view.method} ${view.action}`} api={api} view={view} />;
+  }
+}
+
+function titleOf(view: View): string[] {
+  if (view.kind === 'home') return ['Explorer'];
+  const api = wordsOf(view.api);
+  if (view.kind === 'create') return [`New · ${api}`];
+  if (view.kind === 'action') return [wordsOf(view.action), api];
+  return view.kind === 'list' ? [api] : [`${view.kind === 'edit' ? 'Edit ' : ''}${view.id}`, api];
+}
