@@ -10,7 +10,7 @@ import { sbomOf } from './sbom.ts';
 
 const root = join(import.meta.dirname, '..');
 const target = resolve(process.argv[2] ?? join(root, 'dist'));
-const copied = ['assets', 'bin', 'CHANGELOG.md', 'LICENSE'];
+const copied = ['assets', 'bin', 'LICENSE'];
 const schema = 'schema/app-main.schema.json';
 
 rmSync(target, { recursive: true, force: true });

@@ -302,7 +302,7 @@ describe('the built package', () => {
     const [{ files }] = pack('--dry-run');
     const paths = files.map((file: { path: string }) => file.path);
     expect(paths).toEqual(
-      expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'sbom.json', 'lib/index.js', 'types/index.d.ts']),
+      expect.arrayContaining(['README.md', 'LICENSE', 'sbom.json', 'lib/index.js', 'types/index.d.ts']),
     );
     // the runtime of generated clients and the files of new applications go out as they are
     const sources = paths.filter((path: string) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
