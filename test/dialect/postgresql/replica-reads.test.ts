@@ -3,7 +3,8 @@ import { defineEntity, MikroORM, p } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { includes, type Position, positionIn } from '../../../src/dialect/postgresql/replicas/position.ts';
+import { includes, type Position, positionIn, replicaPosition } from '../../../src/dialect/postgresql/replicas/position.ts';
+import { BehindError, ReplicaSession } from '../../../src/dialect/postgresql/replicas/replica-session.ts';
 import { createServer } from '../../../src/index.ts';
 import { startPgBouncer } from '../../support/pgbouncer.ts';
 import { freePort } from '../../support/postgres.ts';
@@ -307,6 +308,26 @@ test('an existing MikroORM application can have replicas, unless every read need
   await expect(startApplication(optionsWith({ onQuery: (sql: string) => sql }) as never)).rejects.toThrow(
     /replicas.*the MikroORM configuration has onQuery or forceEntityConstructor, so that every read uses the primary/,
   );
+});
+
+test('each connection to a replica checks the position itself, because a URL may lead to several servers', async () => {
+  const { application } = await start();
+  const { database } = application.declaration;
+  const session = new ReplicaSession({ ...database, url: server.replica }, {}, { bytes: 1_000_000 });
+  const statement = { name: 'one', text: 'select 1', wide: false };
+  const { rows } = await replica.query({ text: replicaPosition.text, rowMode: 'array' });
+  const replayed = positionIn(rows) as Position;
+  const later = { ...replayed, lsn: replayed.lsn + 1_000_000_000n };
+  for (const missed of [later, { ...replayed, history: 'another' }]) {
+    await expect(session.rows(missed, statement, [])).rejects.toThrow(BehindError);
+    await expect(session.open(missed, statement, [], 10)).rejects.toThrow(BehindError);
+  }
+  expect(await session.rows(replayed, statement, [])).toEqual([['1']]);
+  const cursor = await session.open(replayed, statement, [], 10);
+  expect(await cursor.next(10)).toEqual([['1']]);
+  expect(await cursor.next(10)).toEqual([]);
+  await cursor.close();
+  await session.close();
 });
 
 test('a position includes only earlier positions of the same history', () => {

@@ -1,5 +1,6 @@
 import type { Cursor } from '../../../database/cursor.ts';
 import { coalesced, type Statement } from '../../../database/executor.ts';
+import { LruCache } from '../../../database/lru-cache.ts';
 import type { ReplicaOptions, ReplicaReads } from '../../../database/replicas.ts';
 import { TooLargeError } from '../../../database/too-large.ts';
 import type { PostgresDatabase } from '../pooling.ts';
@@ -20,7 +21,7 @@ export function replicaReads(database: PostgresDatabase, { primary, ...options }
   const log = new PrimaryLog(database);
   const replicas = database.replicas.map((url) => new Replica({ ...database, url }, { ...options, log }));
   /** Names of statements that only the primary can run, such as those about unlogged tables. */
-  const primaryOnly = new Set<string>();
+  const primaryOnly = new LruCache<true>(500);
   let turn = 0;
 
   /** The usable replica with the fewest statements; in turn if they have equally many. */
@@ -43,7 +44,7 @@ export function replicaReads(database: PostgresDatabase, { primary, ...options }
     { name }: Statement,
     read: (replica: Replica, needed: Position) => Promise<Result>,
   ): Promise<Result | null> {
-    if (primaryOnly.has(name) || !replicas.some(({ isUsable }) => isUsable)) return null;
+    if (primaryOnly.get(name) || !replicas.some(({ isUsable }) => isUsable)) return null;
     const needed = await log.position().catch(() => null);
     const replica = needed && (await chosen(needed));
     if (!replica) return null;
@@ -52,7 +53,7 @@ export function replicaReads(database: PostgresDatabase, { primary, ...options }
     } catch (error) {
       const { code, severity } = error as { code?: string; severity?: string };
       if (error instanceof TooLargeError || code === timedOut) throw error;
-      if (code === unsupported && name !== '') primaryOnly.add(name);
+      if (code === unsupported && name !== '') primaryOnly.set(name, true);
       if (severity !== 'ERROR' && !(error instanceof BehindError)) replica.check();
       return null;
     }

@@ -81,7 +81,9 @@ export class Replica {
     if (includes(this.#position, needed)) return true;
     if (this.#isBehind) return false;
     try {
-      if (await this.#reaches(needed, longestWait)) return this.isUsable;
+      // a replica that does not respond would keep the read waiting for longer
+      const late = sleep(longestWait, false, { ref: false });
+      if (await Promise.race([this.#reaches(needed, longestWait), late])) return this.isUsable;
     } catch {
       this.check();
       return false;
