@@ -49,7 +49,7 @@ import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import { authentication } from './traffic/authentication.ts';
-import { limitTargets, unusedSettings } from './traffic/embedded.ts';
+import { decorateRequests, limitTargets, readQueries, unusedSettings } from './traffic/embedded.ts';
 import type { RateLimiter } from './traffic/rate-limiter.ts';
 
 /**
@@ -138,8 +138,8 @@ export async function mountApplication(
     await mapper.close();
   });
 
-  if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
-  if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: requestParameters });
+  decorateRequests(app, requestParameters);
+  readQueries(app);
   if (!alone) app.addHook('onRequest', sendNoSniffing).addHook('onRequest', limitTargets(declaration.server));
   app.addHook('onRequest', responseCaching(credentialHeaders(authenticators)));
   const authenticate: Find = (request) => authenticateWith(authenticators, request);

@@ -132,8 +132,8 @@ function addCondition(
   }
   if (typeof value !== 'string' && !Array.isArray(value)) throw invalid(name, 'must be a text');
   const key = `${field} ${operator}`;
-  if (group.conditions.has(key))
-    throw invalid(name, `must be given once; "${filterParameter(field, plainOperator)}" means the same`);
+  const other = group.conditions.get(key);
+  if (other) throw invalid(name, `must be given once; "${other.name}" means the same`);
   group.conditions.set(key, { name, field, operator: operator as FilterOperator, value });
 }
 

@@ -68,7 +68,7 @@ export class Cors {
 
   /** Whether a browser asks, for a page of an allowed origin, if it may send a request. */
   isPreflight({ headers, method }: IncomingMessage): boolean {
-    return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined && this.#allows(headers.origin);
+    return method === 'OPTIONS' && Boolean(headers['access-control-request-method']) && this.#allows(headers.origin);
   }
 
   /** Sets the headers of a response that Fastify's hooks do not see. Without them, browsers hide the error from the page. */

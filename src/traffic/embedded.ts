@@ -1,4 +1,5 @@
-import type { onRequestHookHandler } from 'fastify';
+import { parse } from 'node:querystring';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Source } from '../declaration/source.ts';
 import { type TargetLimits, targetProblem } from './target-limits.ts';
 
@@ -41,4 +42,39 @@ export function limitTargets(limits: TargetLimits): onRequestHookHandler {
     if (trouble) done(trouble);
     else done();
   };
+}
+
+/**
+ * Gives requests the property `user`, which can be set, and `parameters`. The host may have decorated them otherwise: with a getter
+ * alone, no caller could be authenticated, and code of the application would read another value.
+ */
+export function decorateRequests(app: FastifyInstance, parameters: (this: FastifyRequest) => unknown): void {
+  if (!app.hasRequestDecorator('user')) app.decorateRequest('user', null);
+  else {
+    app.addHook('onRequest', (request, _reply, done) => {
+      const { user } = request as { user?: unknown };
+      // a decorator without a getter is a property of each request
+      if (!Object.hasOwn(request, 'user'))
+        Object.defineProperty(request, 'user', { value: user, writable: true, configurable: true, enumerable: true });
+      done();
+    });
+  }
+  if (!app.hasRequestDecorator('parameters')) app.decorateRequest('parameters', { getter: parameters });
+  else {
+    app.addHook('onRequest', (request, _reply, done) => {
+      Object.defineProperty(request, 'parameters', { get: parameters, configurable: true, enumerable: true });
+      done();
+    });
+  }
+}
+
+/** Reads the query if the host has a parser of its own: most of them make objects of names such as `name[in]`. */
+export function readQueries(app: FastifyInstance): void {
+  const { querystringParser } = (app.initialConfig.routerOptions ?? {}) as { querystringParser?: unknown };
+  if (!querystringParser) return;
+  app.addHook('onRequest', (request, _reply, done) => {
+    const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(request.url) ?? [];
+    request.query = parse(query, '&', '=', { maxKeys: 0 });
+    done();
+  });
 }

@@ -33,6 +33,33 @@ function filesIn(directory: string): string[] {
 const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
 
 describe('declarest init', () => {
+  test.each([
+    ['my app', 'my-app', "cd 'my app'"],
+    ["it's", 'it-s', "cd 'it'\\''s'"],
+    ['-x', 'x', 'cd ./-x'],
+    ['b\u00fccher', 'b-cher', 'cd b\u00fccher'],
+    ['fastify', 'fastify-app', 'cd fastify'],
+    ['node_modules', 'app', 'cd node_modules'],
+  ])('names the package of the directory %j, and prints a command that enters it', async (dir, name, command) => {
+    const cwd = folder();
+    const { code, out } = await call(['init', '--', dir], { cwd });
+    expect({ code, name: JSON.parse(read(cwd, dir, 'package.json')).name }).toEqual({ code: 0, name });
+    expect(out).toContain(`\n  ${command}\n`);
+  });
+
+  test('leaves nothing behind if a file cannot be written, and names the reason', async () => {
+    const cwd = folder();
+    // paths have at most 4096 bytes: package.json fits, and the migration does not
+    let deep = cwd;
+    while (deep.length < 4096 - 150) deep = join(deep, 'x'.repeat(100));
+    deep = join(deep, 'y'.repeat(4096 - deep.length - 40));
+    mkdirSync(deep, { recursive: true });
+    const { code, err } = await call(['init', deep], { cwd });
+    expect({ code, left: filesIn(deep), folders: readdirSync(deep) }).toEqual({ code: 2, left: [], folders: [] });
+    expect(err).toMatch(/^declarest: cannot write the application: ENAMETOOLONG: .*Nothing was written$/m);
+    expect(await call(['init', 'z'.repeat(300)], { cwd })).toMatchObject({ code: 2 });
+  });
+
   test('writes an application into a new directory and prints the next steps', async () => {
     const cwd = folder();
     const { code, out, err } = await call(['init', 'blog', '--model', 'BlogPost'], { cwd });

@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger';
 import { defineEntity, p } from '@mikro-orm/core';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type CodeOptions, declarest } from '../../src/index.ts';
+import { ApiController, type ApiRequest, type CodeOptions, declarest } from '../../src/index.ts';
 import { takeObjections } from '../support/documents/watch-answers.ts';
 
 const Note = defineEntity({
@@ -158,4 +158,54 @@ test('two mounts on one server have their own documents, docs pages and database
     expect((await app.inject(`${prefix}/openapi.json`)).json().servers).toEqual([{ url: prefix }]);
     expect((await app.inject(`${prefix}/docs`)).statusCode).toBe(200);
   }
+});
+
+test('lists are filtered if the host has a query parser that makes objects', async () => {
+  const querystringParser = (text: string) => {
+    const nested: Record<string, Record<string, string> | string> = {};
+    for (const [name, value] of new URLSearchParams(text)) {
+      const [, field, operator] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [];
+      if (field && operator) nested[field] = { [operator]: value };
+      else nested[name] = value;
+    }
+    return nested;
+  };
+  app = Fastify({ routerOptions: { querystringParser } });
+  app.get('/host', async ({ query }) => query);
+  const actions = { _index: { methods: { GET: true, POST: true } } };
+  const note = { class: 'Note', base_path: '/note', filters: { title: ['eq', 'in'] }, actions };
+  await app.register(declarest, options({ apis: { note } }));
+  for (const title of ['one', 'two', 'three']) await app.inject({ method: 'POST', url: '/note.json', payload: { title } });
+  const listed = await app.inject('/note.json?title[in]=one,two');
+  expect([listed.statusCode, listed.json().count]).toEqual([200, 2]);
+  expect((await app.inject('/note.json?title%5Bin%5D=one&title%5Bin%5D=three')).json().count).toBe(2);
+  const twice = await app.inject('/note.json?title[eq]=one&title=two');
+  expect([twice.statusCode, twice.json().detail]).toEqual([
+    400,
+    'the query parameter "title" must be given once; "title[eq]" means the same',
+  ]);
+  expect((await app.inject('/host?a[b]=c')).json()).toEqual({ a: { b: 'c' } });
+});
+
+test('decorators of the host do not replace the user and the parameters of a request', async () => {
+  const seen: unknown[] = [];
+  class SeeingController extends ApiController {
+    override customizeQuery(_action: string, { parameters, user }: ApiRequest): void {
+      seen.push(user?.id, { ...parameters });
+    }
+  }
+  app = Fastify();
+  app.decorateRequest('user', { getter: () => ({ host: true }) });
+  app.decorateRequest('parameters', 'of the host');
+  app.get('/host', async (request) => {
+    const { parameters, user } = request as unknown as Record<string, unknown>;
+    return { parameters, user };
+  });
+  const _index = { parameters: { season: { type: 'integer' } } };
+  const note = { class: 'Note', base_path: '/note', controller: SeeingController, actions: { _index } };
+  await app.register(declarest, { ...options({ apis: { note } }), controllers: [SeeingController] });
+  const headers = { 'x-api-key': 'a-key-that-only-robots-know-0123456789' };
+  expect((await app.inject({ url: '/note.json?season=7', headers })).statusCode).toBe(200);
+  expect(seen).toEqual(['robot', { season: 7 }]);
+  expect((await app.inject('/host')).json()).toEqual({ user: { host: true }, parameters: 'of the host' });
 });

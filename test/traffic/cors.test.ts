@@ -107,6 +107,8 @@ test('other origins get no CORS headers, and their preflight requests get 405', 
     }
     // not a preflight request
     expect((await send(app, 'OPTIONS', '/thing/1.json', { origin: page })).status).toBe(405);
+    const empty = await send(app, 'OPTIONS', '/thing/1.json', { origin: page, 'access-control-request-method': '' });
+    expect(JSON.parse(empty.body)).toMatchObject({ code: 'method_not_allowed' });
     expect((await send(app, 'OPTIONS', '/thing/1.json')).status).toBe(405);
   });
 });

@@ -118,7 +118,7 @@ async function install(manager: PackageManagerName, directory: string): Promise<
 function nextSteps({ database, manager, model }: Choices, { folder, installs }: { folder: string; installs: boolean }): string {
   const { exec, install: words, run } = packageManager(manager);
   const first = [
-    ...(folder === '' ? [] : [`cd ${folder}`]),
+    ...(folder === '' ? [] : [`cd ${forShell(folder)}`]),
     ...(installs ? [] : [words.join(' ')]),
     ...(database === 'postgresql' ? ['docker compose up -d db     # or set DATABASE_URL to your server'] : []),
     `${run} dev`,
@@ -137,4 +137,10 @@ Then open http://127.0.0.1:3000/docs, or in another terminal:
 ${lines(then)}
 README.md has the other commands, and how to go to production.
 `;
+}
+
+/** A folder as a word of a command, which needs quotes if it has other characters than most. */
+function forShell(folder: string): string {
+  const path = folder.startsWith('-') ? `./${folder}` : folder;
+  return /^[\p{L}\p{N}\p{M}_./\\:@+-]*$/u.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

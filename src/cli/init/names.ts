@@ -34,21 +34,24 @@ function other(type: string): string {
   return type === 'User' ? 'Account' : `My${type}`;
 }
 
+/** npm installs no package into a package of the same name. */
+const takenPackages = ['declarest', 'fastify', 'typescript'];
+
 /** The package name of an application in a folder of this name. */
 export function packageNameOf(folder: string): string {
   const name = folder
     .toLowerCase()
     .replace(/[^a-z0-9._~-]+/g, '-')
     .replace(/^[-._~]+|[-._~]+$/g, '');
-  // npm does not install a package into a package of the same name
-  if (name === 'declarest') return 'declarest-app';
-  return name.slice(0, 100) || 'app';
+  if (takenPackages.includes(name)) return `${name}-app`;
+  // npm rejects this one
+  return name === 'node_modules' ? 'app' : name.slice(0, 100) || 'app';
 }
 
 export function checkedPackageName(name: string): string {
   if (!/^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/.test(name) || name.length > 214)
     throw new CallFailure(`--name must be a package name (lower-case letters, digits, ".", "_" and "-"), not "${name}"`);
-  if (name === 'declarest')
-    throw new CallFailure('--name cannot be declarest: the application depends on the package of this name');
+  if (takenPackages.includes(name))
+    throw new CallFailure(`--name cannot be ${name}: the application depends on the package of this name`);
   return name;
 }
