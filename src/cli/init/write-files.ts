@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CallFailure } from '../failure.ts';
 
@@ -6,6 +6,11 @@ import { CallFailure } from '../failure.ts';
 export function writeNewFiles(directory: string, shown: string, files: ReadonlyMap<string, string>): void {
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new CallFailure(`${shown} is a file; give a directory that is empty or does not exist`);
+  try {
+    makeFolder(directory);
+  } catch (error) {
+    throw new CallFailure(`cannot create the directory ${shown}: ${(error as Error).message}`);
+  }
   const installed = installedDependencies(directory);
   const conflicts = new Set([...files.keys()].flatMap((path) => conflictOf(directory, path) ?? []));
   if (installed) conflicts.delete('package.json');
@@ -18,13 +23,20 @@ export function writeNewFiles(directory: string, shown: string, files: ReadonlyM
   try {
     for (const [path, text] of files) {
       const file = join(directory, path);
-      mkdirSync(dirname(file), { recursive: true });
+      makeFolder(dirname(file));
       if (path === 'package.json' && installed) writeFileSync(file, withDependencies(text, installed));
       else writeFileSync(file, text, { flag: 'wx' });
     }
   } catch (error) {
     throw new CallFailure(`cannot write the application: ${(error as Error).message}`);
   }
+}
+
+/** Not `recursive: true`: with it, Node never returns if a directory such as /proc rejects new entries by ENOENT. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 /** The first part of a path that is in the way; null if the path is free. */
