@@ -3,11 +3,11 @@ import type { HealthDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import { targetOf } from '../response/request-target.ts';
 import { infoOf } from './info.ts';
-import { Kept, once } from './kept.ts';
 import type { DocsPage } from './pages/docs-page.ts';
 import { filesMissing, pageFiles } from './pages/page-files.ts';
 import { placesOf } from './places.ts';
 import type { Described } from './schemas.ts';
+import { once, StaticResponse } from './static-response.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -34,7 +34,7 @@ export function mountDescription(app: FastifyInstance, described: Described, hea
     const document = once(async () => {
       const { openApiDocument } = await import('./document.ts');
       const text = JSON.stringify(openApiDocument(described, info, { prefix, ownServer: health !== null }));
-      return new Kept(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
+      return new StaticResponse(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
   }

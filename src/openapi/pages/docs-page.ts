@@ -4,8 +4,8 @@ import { join, posix, relative } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import type { Info } from '../info.ts';
-import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
+import { StaticResponse } from '../static-response.ts';
 import { escapeHtml, htmlPage, pageHeaders } from './html.ts';
 import type { PageFiles } from './page-files.ts';
 import { tokenOptions } from './sample-users.ts';
@@ -36,14 +36,14 @@ export function makeDocsPage(
   info: Info,
   { path, docs, home, files: { assets, viewer } }: { path: string; docs: string; home: boolean; files: PageFiles },
 ) {
-  const files = new Map<string, Kept>();
+  const files = new Map<string, StaticResponse>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof types, file: string): string => {
     const bytes = readAsset(file);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     const unique = `${name}.${hash}.${ending}`;
     const headers = { 'content-type': types[ending], 'cache-control': 'public, max-age=31536000, immutable' };
-    files.set(unique, new Kept(bytes, headers));
+    files.set(unique, new StaticResponse(bytes, headers));
     return `${folder}/${unique}`;
   };
   const own = (name: string) => join(assets, 'docs', name);
@@ -64,7 +64,7 @@ ${users.length + Number(command !== null) === 0 ? '' : `<aside class="hint" aria
 <noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
   const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${described.production ? '' : ' data-development'}`;
   const html = htmlPage(info.title, head, body, attributes);
-  return { html: new Kept(html, pageHeaders(policy)), files };
+  return { html: new StaticResponse(html, pageHeaders(policy)), files };
 }
 
 /** A choice of sample users; the page gets a token of the chosen one. */
