@@ -4,10 +4,10 @@ import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
+import { closeUnresponsive } from './close-unresponsive.ts';
 import type { PostgresDatabase } from './pooling.ts';
 import { RowsQuery } from './rows-query.ts';
 import { declaredSettings, setForTransaction, textFormats, withoutOptions } from './settings.ts';
-import { closeUnresponsive } from './silence.ts';
 
 /** Prepared statements per connection; statements beyond this number are parsed each time. */
 const maxPreparedStatements = 1000;
