@@ -17,8 +17,8 @@ import { type Answer, type ShownRows, send } from '../respond.ts';
 import { type Framework, userOf } from '../start/runtime.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { type Replaying, replay, type StoredResponse } from './replay.ts';
-import { KeyedMutex } from './turns-by-key.ts';
 
 /** The steps of a request with an `Idempotency-Key`. */
 export interface Exchange extends Omit<Replaying, 'admission'> {
