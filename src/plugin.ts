@@ -22,9 +22,9 @@ import { type Application, type ApplicationOptions, declaresBodies, instancesOf,
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { countLinks } from './change/link-versions.ts';
-import { removeExpiredAnswers } from './database/answer-table.ts';
 import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
+import { removeExpiredResponses } from './database/idempotency-table.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import { schemaComparison } from './database/schema/compare.ts';
@@ -121,7 +121,7 @@ export async function mountApplication(
   const writer = createWriter(mapper, watch);
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
-  const removal = declaration.server.idempotency && !observer ? removeExpiredAnswers(mapper, writer) : null;
+  const removal = declaration.server.idempotency && !observer ? removeExpiredResponses(mapper, writer) : null;
   app.addHook('onClose', async () => {
     await removal?.close();
     await Promise.all([cursors.close(), executor.close(), writer.close()]);

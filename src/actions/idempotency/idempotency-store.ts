@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../../access/user.ts';
-import { IdempotencyTable } from '../../database/answer-table.ts';
+import { IdempotencyTable } from '../../database/idempotency-table.ts';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { withinTransaction } from '../../database/own-transaction.ts';
 import { isTransient } from '../../database/transient.ts';
