@@ -140,7 +140,7 @@ export async function mountApplication(
   acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
   const schema = monitorSchema(app, application, executor);
-  answerErrors(app, application, { challenge, observer, onProblem, schema });
+  handleErrors(app, application, { challenge, observer, onProblem, schema });
   const filters = application.compiledReads ? await rootFiltersOf(mapper, declaration.apis) : new Map();
   const asked = {
     isHiding: hidingClasses(declaration.apis, mapper),
@@ -263,17 +263,17 @@ function monitorSchema(
   return monitor;
 }
 
-interface Answering extends Pick<MountingOptions, 'onProblem'> {
+interface ErrorHandling extends Pick<MountingOptions, 'onProblem'> {
   readonly challenge: string;
   readonly observer: Observer | undefined;
   readonly schema: SchemaMonitor;
 }
 
 /** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
-function answerErrors(
+function handleErrors(
   app: FastifyInstance,
   { mapper, declaration, records }: Application,
-  { challenge, observer, onProblem, schema }: Answering,
+  { challenge, observer, onProblem, schema }: ErrorHandling,
 ): void {
   const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
