@@ -1,7 +1,7 @@
 import { type Cursors, chunkBytes } from '../../database/cursor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { answeredTo } from './link.ts';
+import { reportTo } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
@@ -9,7 +9,7 @@ const name = 'declarest_export';
 
 /** Opens server-side cursors, each in a transaction and on a connection of its own. */
 export function postgresCursors(database: PostgresDatabase, watch: StatementWatch = {}): Cursors {
-  const pool = new LinkPool(database, { answered: answeredTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
+  const pool = new LinkPool(database, { answered: reportTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
   return {
     async open(statement, parameters, size) {
       const link = pool.take();
