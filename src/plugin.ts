@@ -142,7 +142,7 @@ export async function mountApplication(
   const schema = monitorSchema(app, application, executor);
   handleErrors(app, application, { challenge, observer, onProblem, schema });
   const filters = application.compiledReads ? await rootFiltersOf(mapper, declaration.apis) : new Map();
-  const asked = {
+  const listOptions = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
@@ -156,7 +156,7 @@ export async function mountApplication(
   const bodies = await bodyChecksOf(application);
   const places = exportPlaces(declaration);
   app.addHook('preClose', async () => places.close());
-  const compilers = { access, asked, bodies, cursors, executor, filters, observer, places, writer };
+  const compilers = { access, bodies, cursors, executor, filters, listOptions, observer, places, writer };
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
