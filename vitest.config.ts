@@ -81,7 +81,7 @@ const timed = [
   'test/attacks/{2-guessing,4-fairness,4-rate-table,4-resources,8-caching,10-consumption}.test.ts',
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
-  'test/cli/{database-away,decorated-models,dev,init-application,lean-start,migrate-processes,scale-out,schema,serve,workers}.test.ts',
+  'test/cli/{database-away,decorated-models,dev,init-application,lean-start,migrate-processes,odd-input,scale-out,schema,serve,workers}.test.ts',
   'test/dialect/postgresql/{pgbouncer,replica,replica-reads}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,how-to,migrations}.test.ts',

@@ -22,9 +22,9 @@ import { type Application, type ApplicationOptions, declaresBodies, instancesOf,
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { countLinks } from './change/link-versions.ts';
-import { removeExpiredAnswers } from './database/answer-table.ts';
 import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
+import { removeExpiredResponses } from './database/idempotency-table.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Reads, ReplicaReads } from './database/replicas.ts';
@@ -131,7 +131,7 @@ export async function mountApplication(
   const { connections } = dialectOf(mapper);
   if (statements) connections.watch(statements);
   const replicas = observer ? null : await replicasOf(app, application, { executor, cursors }, watch);
-  const removal = declaration.server.idempotency && !observer ? removeExpiredAnswers(mapper, writer) : null;
+  const removal = declaration.server.idempotency && !observer ? removeExpiredResponses(mapper, writer) : null;
   app.addHook('onClose', async () => {
     await removal?.close();
     await Promise.all([cursors.close(), executor.close(), writer.close(), replicas?.executor.close()]);
@@ -150,9 +150,9 @@ export async function mountApplication(
   acceptJson(app, declaration.server);
   const challenge = challengeOf(authenticators);
   const schema = monitorSchema(app, application, executor);
-  answerErrors(app, application, { challenge, observer, onProblem, schema });
+  handleErrors(app, application, { challenge, observer, onProblem, schema });
   const filters = application.compiledReads ? await rootFiltersOf(mapper, declaration.apis) : new Map();
-  const asked = {
+  const listOptions = {
     isHiding: hidingClasses(declaration.apis, mapper),
     matching: await textMatching(mapper, declaration.apis),
   };
@@ -167,7 +167,7 @@ export async function mountApplication(
   const places = exportPlaces(declaration);
   app.addHook('preClose', async () => places.close());
   const reads = replicas ?? undefined;
-  const compilers = { access, asked, bodies, cursors, executor, filters, observer, places, reads, writer };
+  const compilers = { access, bodies, cursors, executor, filters, listOptions, observer, places, reads, writer };
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
@@ -300,17 +300,17 @@ function monitorSchema(
   return monitor;
 }
 
-interface Answering extends Pick<MountingOptions, 'onProblem'> {
+interface ErrorHandling extends Pick<MountingOptions, 'onProblem'> {
   readonly challenge: string;
   readonly observer: Observer | undefined;
   readonly schema: SchemaMonitor;
 }
 
 /** Turns every error into a problem document. Server errors are logged, and the response has no details of them. */
-function answerErrors(
+function handleErrors(
   app: FastifyInstance,
   { mapper, declaration, records }: Application,
-  { challenge, observer, onProblem, schema }: Answering,
+  { challenge, observer, onProblem, schema }: ErrorHandling,
 ): void {
   const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {

@@ -5,7 +5,7 @@ import type { JwtDeclaration } from '../declaration/types.ts';
 import { Authenticator, kindOfUsers } from './authenticator.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
 import type { JwtKeys } from './jwt-keys.ts';
-import { TokenCache } from './token-memory.ts';
+import { TokenCache } from './token-cache.ts';
 import type { User } from './user.ts';
 
 const wrongToken = `${bearerChallenge}, error="invalid_token"`;

@@ -46,7 +46,7 @@ export interface ShownRows {
 }
 
 /** The status, headers and body of a response. */
-export interface Answer {
+export interface RenderedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Null for a response without a body. */
@@ -72,7 +72,7 @@ export function send(
   { responses }: Framework,
   request: ApiRequest,
   reply: FastifyReply,
-  { body, headers, status }: Answer,
+  { body, headers, status }: RenderedResponse,
 ): FastifyReply {
   if (body !== null) responses.admit(request, reply, body);
   return reply
@@ -88,7 +88,7 @@ export async function answerOf(
   given: unknown,
   format: Format,
   { model = null, isDefault = false, pace, shown: rows }: Responding,
-): Promise<Answer> {
+): Promise<RenderedResponse> {
   const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   // violations: nothing was written
   const status = own === 200 && writes(request.method) && areViolations(value) ? 422 : own;
@@ -99,7 +99,7 @@ export async function answerOf(
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
     if (!isDefault) return answer;
     const mark = model && markOf(framework.tags, model, value);
-    return writtenAnswer(framework, request, answer, framework.tags.of(shown, mark));
+    return writtenResponse(framework, request, answer, framework.tags.of(shown, mark));
   }
   const serializer = framework.serializer(groups ?? undefined);
   const { choice, em } = stateOf(request, framework.mapper);
@@ -120,7 +120,7 @@ export async function answerOf(
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
   const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
-  return isRead ? taggedResponse(request, answer, tag) : writtenAnswer(framework, request, answer, tag);
+  return isRead ? taggedResponse(request, answer, tag) : writtenResponse(framework, request, answer, tag);
 }
 
 /** An entity that was never written is not a row, and no API could hide one with a key of several columns. */
@@ -133,14 +133,23 @@ function noteReturned({ returned }: ShownRows, { className, compositePK }: Entit
 }
 
 /** The response to GET and HEAD; 304 if the client has it already. */
-function taggedResponse({ headers: sent }: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+function taggedResponse(
+  { headers: sent }: ApiRequest,
+  { body, headers, status }: RenderedResponse,
+  tag: string,
+): RenderedResponse {
   if (!isKnown(sent, tag)) return { status, headers: { ...headers, etag: tag }, body };
   const { 'content-type': _, ...others } = headers;
   return { status: 304, headers: { ...others, etag: tag }, body: null };
 }
 
 /** The response to a change of an entity. The tag belongs to the body of the response, not to that of the request. */
-function writtenAnswer({ declaration }: Framework, request: ApiRequest, { body, headers, status }: Answer, tag: string): Answer {
+function writtenResponse(
+  { declaration }: Framework,
+  request: ApiRequest,
+  { body, headers, status }: RenderedResponse,
+  tag: string,
+): RenderedResponse {
   const location =
     request.method === 'PUT' ? { 'content-location': declaration.server.baseUrl + targetOf(request.url).path } : {};
   return { status, headers: { ...location, ...headers, etag: tag }, body };

@@ -1,6 +1,6 @@
 import { SchemaErrors } from '../database/schema/schema-errors.ts';
 import { DeclarationErrors } from '../declaration/report.ts';
-import { type Io, say } from './io.ts';
+import { type Io, NoAnswer, say } from './io.ts';
 
 /** 1: error in the application; 2: wrong command line. */
 export type ExitCode = 0 | 1 | 2;
@@ -49,11 +49,12 @@ export function tell(error: unknown, { stderr, env }: Io): ExitCode {
     );
     return 1;
   }
+  const file = fileFailure(error);
   const expected = error instanceof Failure;
   const debug = env.DEBUG !== undefined && env.DEBUG !== '' && env.DEBUG !== '0';
-  say(stderr, `declarest: ${expected ? error.message : messageOf(error)}`);
+  say(stderr, `declarest: ${file ?? (expected ? error.message : messageOf(error))}`);
   if (debug) say(stderr, stackOf(expected ? (error.cause ?? error) : error));
-  else if (!expected) say(stderr, 'set DEBUG=1 for a stack trace');
+  else if (!expected && file === null && !(error instanceof NoAnswer)) say(stderr, 'set DEBUG=1 for a stack trace');
   return expected ? error.exitCode : 1;
 }
 
@@ -63,6 +64,25 @@ function missingPeer(error: unknown): string | null {
   if (code !== 'ERR_MODULE_NOT_FOUND') return null;
   return /'(fastify|@mikro-orm\/(?:core|sql))'/.exec(String(message))?.[1] ?? null;
 }
+
+/** The message for an error of the file system: `cannot open /app/config: permission denied`. Null for other errors. */
+function fileFailure(error: unknown): string | null {
+  const { message, path, syscall } = (error ?? {}) as { readonly [key in 'message' | 'path' | 'syscall']?: unknown };
+  if (!(error instanceof Error) || typeof path !== 'string' || typeof syscall !== 'string' || path === '') return null;
+  // EACCES: permission denied, open '/app/config'
+  const [, reason] = /^E[A-Z]+: ([^,]+),/.exec(String(message)) ?? [];
+  if (reason === undefined) return null;
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  return `cannot ${verbs[syscall] ?? 'access'} ${shown}: ${reason}; check the path and its permissions`;
+}
+
+const verbs: Readonly<Record<string, string>> = {
+  mkdir: 'create',
+  open: 'open',
+  rename: 'rename',
+  scandir: 'list',
+  write: 'write',
+};
 
 /** The message of any thrown value, in one line; for an AggregateError without a message, those of all its errors. */
 export function messageOf(error: unknown): string {

@@ -23,19 +23,24 @@ export function processIo(): Io {
   for (const stream of [process.stdout, process.stderr]) {
     // The reader may close the pipe early (`declarest routes | head`); a server continues without it.
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code === 'EPIPE') return;
+      if (stream !== process.stderr) process.stderr.write(`declarest: cannot write the output: ${error.message}\n`);
+      process.exit(1);
     });
   }
   const ask = process.stdin.isTTY && process.stdout.isTTY ? askTerminal : undefined;
   return { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd(), untilStopped, ask };
 }
 
+/** The person at the terminal has ended the input instead of answering a question. */
+export class NoAnswer extends Error {}
+
 async function askTerminal(question: string, signal?: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   // without this, the question would never resolve when the input ends
   const ended = new Promise<never>((_, reject) => {
-    terminal.once('close', () => reject(new Error('no answer was entered; nothing was written')));
+    terminal.once('close', () => reject(new NoAnswer('no answer was entered; nothing was written')));
   });
   try {
     return await Promise.race([terminal.question(question, signal ? { signal } : {}), ended]);

@@ -10,7 +10,9 @@ export async function main(argv: readonly string[], io?: Io): Promise<number> {
   cacheCompiledModules();
   const { processIo } = await import('./io.ts');
   const { run } = await import('./program.ts');
+  process.once('exit', failUnfinished);
   const code = await run(argv, processIo());
+  process.off('exit', failUnfinished);
   // A timer or connection that a module of the application left open must not keep a finished command.
   setTimeout(() => process.exit(code), 200).unref();
   return code;
@@ -27,4 +29,13 @@ function cacheCompiledModules(): void {
   const directories = [join(packageRoot, 'node_modules', '.cache'), process.env.XDG_CACHE_HOME || join(homedir(), '.cache')];
   const { FAILED } = constants.compileCacheStatus;
   directories.some((directory) => enableCompileCache(join(directory, 'declarest-compile')).status !== FAILED);
+}
+
+/** Node ends with the exit code 0 if nothing is left to wait for, even if the command has not finished. */
+function failUnfinished(code: number): void {
+  if (code !== 0) return;
+  process.stderr.write(
+    'declarest: the process ended before the command finished; a module of the application waits for a promise that never settles, or calls process.exit()\n',
+  );
+  process.exitCode = 1;
 }

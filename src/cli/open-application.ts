@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Application, ChooseDatabase } from '../application.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
@@ -22,8 +22,10 @@ const smallest = `It needs at least these files:
 /** The absolute directory of an application; throws a failure if it has no configuration. */
 export function applicationDirectory(given: string | undefined, { cwd }: Io): string {
   const directory = resolve(cwd, given ?? '.');
-  if (!isDirectory(directory))
-    throw new CallFailure(`the directory ${given} does not exist; give the directory of an application`);
+  if (!isDirectory(directory)) {
+    const fault = existsSync(directory) ? `${given} is not a directory` : `the directory ${given} does not exist`;
+    throw new CallFailure(`${fault}; give the directory of an application`);
+  }
   const config = resolve(directory, 'config');
   const remedy = `run "declarest init${given === undefined ? '' : ` ${given}`}" to create an application. ${smallest}`;
   if (!isDirectory(config)) throw new ApplicationFailure(`no config directory in ${directory}; ${remedy}`);

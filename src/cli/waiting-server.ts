@@ -7,8 +7,8 @@ import { targetOf } from '../response/request-target.ts';
 import type { Cors } from '../traffic/cors.ts';
 import { sendHealth } from '../traffic/health.ts';
 import { framingProblem, handleRejected, strictHttp } from '../traffic/protocol.ts';
-import { writeProblem } from '../traffic/raw-answer.ts';
 import { RequestIds } from '../traffic/request-id.ts';
+import { writeProblem } from '../traffic/write-problem.ts';
 
 const { createServer } = process.getBuiltinModule('node:http');
 

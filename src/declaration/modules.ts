@@ -138,7 +138,9 @@ function moduleFiles(dir: string, folder: string): string[] {
   let names: string[];
   try {
     names = readdirSync(join(dir, folder));
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
     return [];
   }
   const isIndex = (name: string) => Number(name.startsWith('index.'));

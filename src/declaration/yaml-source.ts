@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ConfigModule, writtenModule } from './config-module.ts';
 import { merge } from './merge.ts';
@@ -76,13 +76,24 @@ function readFiles(dir: string, errors: ReportedError[]): { file: string; root: 
   return names.sort().map((name) => {
     const file = `config/${name}`;
     try {
-      return { file, root: parseYamlFile(readFileSync(join(dir, file), 'utf8'), file, rootShape, errors) };
+      return { file, root: parseYamlFile(readText(join(dir, file)), file, rootShape, errors) };
     } catch (error) {
       const message = `the file cannot be read: ${(error as Error).message}`;
       errors.push({ place: { file, line: 1, column: 1 }, path: [], message });
       return { file, root: unreadable };
     }
   });
+}
+
+/** The bytes of the largest configuration file. Large enough for any application, and small enough to be parsed in seconds. */
+const maxBytes = 4 * 1024 * 1024;
+
+function readText(path: string): string {
+  const found = statSync(path);
+  // reading a pipe or a device might never end
+  if (!found.isFile()) throw new Error('it is not a regular file');
+  if (found.size > maxBytes) throw new Error(`it has ${found.size} bytes, and at most ${maxBytes} are allowed`);
+  return readFileSync(path, 'utf8');
 }
 
 /** The part of a file or a `when@…` block that is merged: `app_main`, and in routes.yaml all other keys as route entries. */

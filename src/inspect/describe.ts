@@ -19,8 +19,8 @@ import { actionKinds, actionOf, isOverridden } from './route-action.ts';
 
 /** Turns the recording of a request into an explanation. */
 export async function describe(watched: Watched): Promise<Explanation> {
-  const { application, asked, database, recording } = watched;
-  const { method, path } = asked;
+  const { application, database, recording, request } = watched;
+  const { method, path } = request;
   const { match, others } = explainMatch(application.records, method, path);
   const json = parsedJson(watched.answer.text);
   const stop = stopOf(watched);
@@ -40,7 +40,7 @@ export async function describe(watched: Watched): Promise<Explanation> {
     database,
     route: match && routeOf(match, method, watched),
     others: match ? [] : others.map(({ record, reason: why }) => ({ name: record.name, path: record.path, reason: why })),
-    caller: callerOf(recording, asked.by),
+    caller: callerOf(recording, request.by),
     steps: named(recording.steps, match),
     fields: fieldsOf(application, match, method, stop || status === null || status >= 300 ? undefined : json),
     next: stop && match && stop.before !== 'database' ? nextSteps(match.record, method, stop.before, application) : [],
@@ -48,10 +48,10 @@ export async function describe(watched: Watched): Promise<Explanation> {
 }
 
 /** The step before which a write was stopped; null if the request ran to its end. */
-function stopOf({ asked, recording: { error } }: Watched): { readonly before: Stopped['before'] | 'database' } | null {
+function stopOf({ recording: { error }, request }: Watched): { readonly before: Stopped['before'] | 'database' } | null {
   if (error instanceof Stopped) return error;
   if (isReadOnlyError(error)) return { before: 'database' };
-  return error instanceof Problem && error.code === 'invalid_body' && !asked.hasBody ? { before: 'body' } : null;
+  return error instanceof Problem && error.code === 'invalid_body' && !request.hasBody ? { before: 'body' } : null;
 }
 
 /** Whether the database rejected a write because the connection is read-only. */

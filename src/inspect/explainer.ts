@@ -65,8 +65,8 @@ export async function openExplainer(options: ApplicationOptions, copy?: string):
     const respond = () => exchange(app.server as Server, { method, path, headers: sent }, body);
     const { recording, result: answer } = await recorder.during(respond, { user, secrets });
     const by = user ? 'given' : secrets.length > 0 ? 'credential' : 'nobody';
-    const asked = { method, path, hasBody: body !== undefined, by } as const;
-    return describe({ application, database, recording, plans: recorder.plans, answer, asked });
+    const request = { method, path, hasBody: body !== undefined, by } as const;
+    return describe({ application, database, recording, plans: recorder.plans, answer, request });
   }
 
   return { explain, close: () => app.close() };

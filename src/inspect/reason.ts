@@ -16,7 +16,7 @@ export interface Watched {
   readonly recording: Recording;
   readonly plans: ReadonlyMap<RouteRecord, string | null>;
   readonly answer: Received;
-  readonly asked: { readonly method: string; readonly path: string; readonly hasBody: boolean; readonly by: Caller['by'] };
+  readonly request: { readonly method: string; readonly path: string; readonly hasBody: boolean; readonly by: Caller['by'] };
 }
 
 interface Refused extends Pick<Watched, 'answer' | 'application' | 'recording'> {

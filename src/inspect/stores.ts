@@ -39,7 +39,7 @@ export async function routeStores(application: Application) {
       observer: undefined,
       bodies: new Map(),
       filters: await rootFiltersOf(mapper, declaration.apis),
-      asked: { isHiding: hidingClasses(declaration.apis, mapper), matching: { dialect: dialectOf(mapper), collation: '' } },
+      listOptions: { isHiding: hidingClasses(declaration.apis, mapper), matching: { dialect: dialectOf(mapper), collation: '' } },
       onPlanned: (record, method, reason) => found.set(`${record.name} ${method}`, { record, method, reason }),
     },
   );

@@ -6,11 +6,11 @@ import type { Explanations } from './explorer/explain.ts';
 import { explorerFiles } from './explorer/files.ts';
 import { mountExplorer } from './explorer/mount.ts';
 import { infoOf } from './info.ts';
-import { Kept, once } from './kept.ts';
 import type { DocsPage } from './pages/docs-page.ts';
 import { filesMissing, pageFiles } from './pages/page-files.ts';
 import { placesOf, type ServedParts } from './places.ts';
 import type { Described } from './schemas.ts';
+import { once, StaticResponse } from './static-response.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -47,7 +47,7 @@ export function mountDescription(
     const document = once(async () => {
       const { openApiDocument } = await import('./document.ts');
       const text = JSON.stringify(openApiDocument(described, info, { prefix, ownServer: health !== null }));
-      return new Kept(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
+      return new StaticResponse(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
   }

@@ -25,7 +25,7 @@ export interface Accepted {
   readonly hasAuthenticators: boolean;
 }
 
-interface Answerable {
+interface HeaderTarget {
   setHeader(name: string, value: string): unknown;
 }
 
@@ -72,7 +72,7 @@ export class Cors {
   }
 
   /** Sets the headers of a response that Fastify's hooks do not see. Without them, browsers hide the error from the page. */
-  mark({ headers }: IncomingMessage, response: Answerable): void {
+  mark({ headers }: IncomingMessage, response: HeaderTarget): void {
     response.setHeader('vary', 'Origin');
     if (!this.#allows(headers.origin)) return;
     response.setHeader('access-control-allow-origin', this.#origins ? (headers.origin as string) : '*');

@@ -7,9 +7,9 @@ import type { Cors } from './cors.ts';
 import { FairShares } from './fair-shares.ts';
 import { createLoadMonitor, type LoadMonitor } from './load-monitor.ts';
 import { framingProblem } from './protocol.ts';
-import { writeProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
 import { type TargetLimits, targetProblem } from './target-limits.ts';
+import { writeProblem } from './write-problem.ts';
 
 /** Milliseconds between two checks of the load. */
 const checkInterval = 100;

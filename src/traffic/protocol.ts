@@ -2,8 +2,8 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Problem } from '../errors.ts';
 import { noSniffing, noStore, OtherProblem, STATUS_CODES, writtenProblem } from '../response/problem-document.ts';
-import { writeProblem } from './raw-answer.ts';
 import type { RequestIds } from './request-id.ts';
+import { writeProblem } from './write-problem.ts';
 
 /** Options of an HTTP server whose requests {@link framingProblem} checks. */
 export const strictHttp = Object.freeze({

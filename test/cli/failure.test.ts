@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ApplicationFailure, CallFailure, messageOf, tell } from '../../src/cli/failure.ts';
+import { NoAnswer } from '../../src/cli/io.ts';
 import { DeclarationErrors } from '../../src/declaration/report.ts';
 import { testIo } from './call.ts';
 
@@ -18,6 +19,20 @@ describe('the error output', () => {
     const err = 'declarest: surprise\nset DEBUG=1 for a stack trace\n';
     expect(told(new Error('surprise'))).toEqual({ code: 1, err });
     expect(told('surprise', { DEBUG: '0' })).toEqual({ code: 1, err });
+  });
+
+  test('for an error of the file system names the path and the reason', () => {
+    const denied = (path: string) =>
+      Object.assign(new Error(`EACCES: permission denied, scandir '${path}'`), { code: 'EACCES', syscall: 'scandir', path });
+    expect(told(denied('/app/config'))).toEqual({
+      code: 1,
+      err: 'declarest: cannot list /app/config: permission denied; check the path and its permissions\n',
+    });
+    expect(told(denied('x'.repeat(5000))).err.length).toBeLessThan(300);
+  });
+
+  test('for an unanswered question is only its message', () => {
+    expect(told(new NoAnswer('no answer was entered'))).toEqual({ code: 1, err: 'declarest: no answer was entered\n' });
   });
 
   test('with DEBUG includes the stack of the cause', () => {

@@ -296,7 +296,7 @@ describe('broken files', () => {
     const dir = writeFiles({ 'config/routes.yaml': routesYaml });
     mkdirSync(join(dir, 'config/a.yaml'));
     expect(linesOf(readYamlSource(dir, { env: {} }))).toEqual([
-      expect.stringMatching(/^config\/a\.yaml:1:1: the file cannot be read: EISDIR/),
+      expect.stringMatching(/^config\/a\.yaml:1:1: the file cannot be read: it is not a regular file$/),
     ]);
   });
 

@@ -173,7 +173,7 @@ export class Stores {
       cursors: createCursors(mapper, {}),
       writer: createWriter(mapper, {}),
       filters: await rootFiltersOf(mapper, declaration.apis),
-      asked: { isHiding: hidingClasses(declaration.apis, mapper), matching: await textMatching(mapper, declaration.apis) },
+      listOptions: { isHiding: hidingClasses(declaration.apis, mapper), matching: await textMatching(mapper, declaration.apis) },
       observer: undefined,
       bodies: new Map(),
     };

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../../access/user.ts';
-import { IdempotencyTable } from '../../database/answer-table.ts';
+import { IdempotencyTable } from '../../database/idempotency-table.ts';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { withinTransaction } from '../../database/own-transaction.ts';
 import { isTransient } from '../../database/transient.ts';
@@ -13,12 +13,12 @@ import type { Admission } from '../../store/port.ts';
 import { type RequestState, stateOf } from '../../store/request-state.ts';
 import { isFailure } from '../failure.ts';
 import { EarlyReply, runHook } from '../hooks.ts';
-import { type Answer, type ShownRows, send } from '../respond.ts';
+import { type RenderedResponse, type ShownRows, send } from '../respond.ts';
 import { type Framework, userOf } from '../start/runtime.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { type KeyedRequest, keyedRequest } from './idempotency-key.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { type Replaying, replay, type StoredResponse } from './replay.ts';
-import { KeyedMutex } from './turns-by-key.ts';
 
 /** The steps of a request with an `Idempotency-Key`. */
 export interface Exchange extends Omit<Replaying, 'admission'> {
@@ -28,16 +28,16 @@ export interface Exchange extends Omit<Replaying, 'admission'> {
   /** Runs the action, and returns its result, or the reply of a hook. */
   act(): Promise<unknown>;
   /** The response with a result; `shown` collects its rows. */
-  render(given: unknown, shown?: ShownRows): Promise<Answer>;
+  render(given: unknown, shown?: ShownRows): Promise<RenderedResponse>;
   /** Whether a stored response may be returned to a caller who does not see the entity any more; throws if access is denied. */
   mayShowMissing(stored: StoredResponse): Promise<boolean>;
 }
 
 /** A response that is not stored, because nothing was changed. */
 class Refusal {
-  readonly answer: Answer;
+  readonly answer: RenderedResponse;
 
-  constructor(answer: Answer) {
+  constructor(answer: RenderedResponse) {
     this.answer = answer;
   }
 }
@@ -80,7 +80,7 @@ export class IdempotencyStore {
     }
   }
 
-  async #answer(keyed: KeyedRequest, exchange: Exchange): Promise<Answer> {
+  async #answer(keyed: KeyedRequest, exchange: Exchange): Promise<RenderedResponse> {
     let admission: Admission | null;
     try {
       admission = await exchange.admit();
@@ -112,7 +112,7 @@ export class IdempotencyStore {
   }
 
   /** Runs the action and stores its response, in one transaction; null if another process did so meanwhile. */
-  async #run(keyed: KeyedRequest, exchange: Exchange, state: RequestState): Promise<Answer | null> {
+  async #run(keyed: KeyedRequest, exchange: Exchange, state: RequestState): Promise<RenderedResponse | null> {
     const { em } = state;
     const transaction = await WholeTransaction.begin(em);
     const stop = undoOnTimeout(exchange.reply, () => transaction.rollback());
@@ -140,7 +140,12 @@ export class IdempotencyStore {
   }
 
   /** Calls the hooks that waited for the commit. A reply of one of them replaces the stored response. */
-  async #afterCommit(keyed: KeyedRequest, exchange: Exchange, state: RequestState, answer: Answer): Promise<Answer> {
+  async #afterCommit(
+    keyed: KeyedRequest,
+    exchange: Exchange,
+    state: RequestState,
+    answer: RenderedResponse,
+  ): Promise<RenderedResponse> {
     const hooks = state.afterCommit ?? [];
     state.afterCommit = null;
     try {
@@ -191,7 +196,7 @@ const mostRows = 100;
 
 /** A response, the result that it was rendered from, and the rows that it shows. */
 interface Rendered {
-  readonly answer: Answer;
+  readonly answer: RenderedResponse;
   readonly given: unknown;
   readonly shown: ShownRows;
 }
@@ -203,7 +208,7 @@ function isOneRow(given: unknown): boolean {
 }
 
 /** The response to a request that was carried out before, or the reply of a hook. */
-async function replayed(stored: StoredResponse, exchange: Exchange, admission: Admission | null): Promise<Answer> {
+async function replayed(stored: StoredResponse, exchange: Exchange, admission: Admission | null): Promise<RenderedResponse> {
   try {
     return await replay(stored, { ...exchange, admission });
   } catch (error) {

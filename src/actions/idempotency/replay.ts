@@ -9,7 +9,7 @@ import { EntityVisibility } from '../../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../../response/json-reply.ts';
 import type { Admission, Restriction } from '../../store/port.ts';
 import { stateOf } from '../../store/request-state.ts';
-import type { Answer, ShownRow, ShownRows } from '../respond.ts';
+import type { RenderedResponse, ShownRow, ShownRows } from '../respond.ts';
 import type { ApiRuntime } from '../start/runtime.ts';
 
 /** A response as it is stored. */
@@ -29,7 +29,7 @@ export interface Replaying {
   /** The row of the request, to which access was granted just now; null if it has none. */
   readonly admission: Admission | null;
   /** Renders a row as the action does; null if the action is code of the application, which must not run again. */
-  readonly rerender: ((given: JsonReply) => Promise<Answer>) | null;
+  readonly rerender: ((given: JsonReply) => Promise<RenderedResponse>) | null;
 }
 
 const header = 'idempotency-replayed';
@@ -38,7 +38,10 @@ const header = 'idempotency-replayed';
  * The response to a request that was carried out before. Throws 404 if the caller does not see a returned row any more. If only
  * embedded rows are hidden now, the row is rendered again.
  */
-export async function replay(stored: StoredResponse, { admission, api, request, rerender }: Replaying): Promise<Answer> {
+export async function replay(
+  stored: StoredResponse,
+  { admission, api, request, rerender }: Replaying,
+): Promise<RenderedResponse> {
   const { body, embedded = [], headers, isRow = false, returned = [], status } = stored;
   const rows = new ReplayedRows(api, request, admission);
   const canRebuild = isRow && rerender !== null;

@@ -39,7 +39,7 @@ export interface Compilers {
   /** Limits how many exports run at once; absent if nothing is exported. */
   readonly places?: ExportPlaces | undefined;
   readonly filters: ReadonlyMap<EntityMetadata, RootFilter>;
-  readonly asked: Pick<ListQueryModel, 'isHiding' | 'matching'>;
+  readonly listOptions: Pick<ListQueryModel, 'isHiding' | 'matching'>;
   readonly observer: Observer | undefined;
   /** Checks the bodies of actions against their declarations. */
   readonly bodies: ReadonlyMap<ActionDeclaration, BodyCheck>;
@@ -58,7 +58,7 @@ export function compileApi(
   all: readonly RouteRecord[],
   framework: Framework,
   guardFor: GuardFor,
-  { asked, executor, observer, reads }: Compilers,
+  { executor, listOptions, observer, reads }: Compilers,
   create: Create,
 ) {
   const { mapper } = framework;
@@ -119,7 +119,7 @@ export function compileApi(
   const isShownAsStored =
     controller.indexApi === ApiController.prototype.indexApi &&
     !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
-  lists = listsOf(api, meta, framework, asked, isShownAsStored ? (reads?.executor ?? executor) : null);
+  lists = listsOf(api, meta, framework, listOptions, isShownAsStored ? (reads?.executor ?? executor) : null);
   return { controller, runtime };
 }
 
@@ -152,7 +152,7 @@ function listsOf(
   api: ApiDeclaration,
   meta: EntityMetadata,
   framework: Framework,
-  askedOf: Pick<ListQueryModel, 'isHiding' | 'matching'>,
+  listOptions: Pick<ListQueryModel, 'isHiding' | 'matching'>,
   executor: Executor | null,
 ): ReadonlyMap<string, ListRuntime> {
   const { mapper } = framework;
@@ -160,13 +160,13 @@ function listsOf(
   for (const { kind, list, name } of api.actions) {
     if (!list) continue;
     const plan = framework.serializer().planFor(meta);
-    const isOpen = (embedded: EntityMetadata) => !askedOf.isHiding(embedded);
+    const isOpen = (embedded: EntityMetadata) => !listOptions.isHiding(embedded);
     const isIndex = kind === 'index';
     // a handler sorts its query itself, unless the action declares an order
     const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
     const seekOf = (order: readonly SortKey[]) =>
       isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
-    const reader = new ListQueryReader({ mapper, meta, plan, ...askedOf }, list, api.pagination);
+    const reader = new ListQueryReader({ mapper, meta, plan, ...listOptions }, list, api.pagination);
     lists.set(name, new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
   }
   return lists;

@@ -2,11 +2,11 @@ import { isUser } from '../../access/authenticator.ts';
 import type { User } from '../../access/user.ts';
 import type { Explainer } from '../../inspect/explainer.ts';
 import { parsedJson } from '../../inspect/json.ts';
-import { requestArguments, requestPositionals } from '../asked-request.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { type Io, outputStyleOf, say } from '../io.ts';
 import { applicationDirectory } from '../open-application.ts';
+import { requestArguments, requestPositionals } from '../request-arguments.ts';
 import { explanationLines } from '../text/explanation-text.ts';
 
 export default {

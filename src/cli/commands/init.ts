@@ -81,7 +81,8 @@ async function answer(io: Io, question: string, byDefault: string): Promise<stri
 function oneOf<Value extends string>(option: string, given: string, allowed: readonly Value[]): Value {
   const found = allowed.find((value) => value === given);
   if (found) return found;
-  throw new CallFailure(`--${option} must be one of ${listed(allowed)}, not "${given}";${didYouMean(given, allowed)}`);
+  const meant = didYouMean(given, allowed);
+  throw new CallFailure(`--${option} must be one of ${listed(allowed)}, not "${given}"${meant && `;${meant}`}`);
 }
 
 /** A path is relative to the working directory in a call, and to the application in package.json. */

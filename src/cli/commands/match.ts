@@ -1,8 +1,8 @@
 import type { Match, Miss } from '../../route/match.ts';
-import { requestArguments, requestPositionals } from '../asked-request.ts';
 import { type Command, isGiven } from '../command.ts';
 import { outputStyleOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
+import { requestArguments, requestPositionals } from '../request-arguments.ts';
 import { nearMissLines, rolesText, valuesText } from '../text/route-text.ts';
 
 export default {

@@ -57,7 +57,11 @@ function addressOf(given: Given, io: Io): string {
   if (url === undefined) throw new CallFailure('--from is missing: --from sqlite:FILE, or --from postgresql://user@host/name');
   if (!/^(?:sqlite:.+|postgres(?:ql)?:\/\/.+)$/.test(url) || url === 'sqlite::memory:')
     throw new CallFailure('--from must begin with sqlite:, postgresql:// or postgres://, followed by the address of a database');
-  if (!url.startsWith('sqlite:')) return url;
+  if (!url.startsWith('sqlite:')) {
+    if ((URL.parse(url)?.pathname.length ?? 0) < 2)
+      throw new CallFailure('--from must be a URL with the name of a database: postgresql://user@host/name');
+    return url;
+  }
   const name = url.slice('sqlite:'.length);
   const file = isAbsolute(name) ? name : resolve(io.cwd, name);
   if (!statSync(file, { throwIfNoEntry: false })?.isFile())

@@ -1,4 +1,15 @@
-import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CallFailure } from '../failure.ts';
 
@@ -8,6 +19,7 @@ export function writeNewFiles(directory: string, shown: string, files: ReadonlyM
   const folders: string[] = [];
   try {
     const installed = checkedDirectory(directory, shown, files);
+    folders.push(...createdDirectory(directory, shown));
     for (const [path, text] of files) {
       const file = join(directory, path);
       folders.push(...createFolders(dirname(file)));
@@ -27,13 +39,23 @@ export function writeNewFiles(directory: string, shown: string, files: ReadonlyM
   }
 }
 
-/** Creates a folder, and returns the folders that did not exist, outermost first. */
+/**
+ * Creates a folder, and returns the folders that did not exist, outermost first. Not `recursive: true`: with it, Node never returns if a
+ * directory such as /proc rejects new entries by ENOENT.
+ */
 function createFolders(folder: string): string[] {
-  const first = mkdirSync(folder, { recursive: true });
-  if (first === undefined) return [];
-  const created = [folder];
-  while (created[0] !== first && created[0] !== dirname(created[0] as string)) created.unshift(dirname(created[0] as string));
-  return created;
+  if (existsSync(folder)) return [];
+  const outer = createFolders(dirname(folder));
+  mkdirSync(folder);
+  return [...outer, folder];
+}
+
+function createdDirectory(directory: string, shown: string): string[] {
+  try {
+    return createFolders(directory);
+  } catch (error) {
+    throw new CallFailure(`cannot create the directory ${shown}: ${(error as Error).message}`);
+  }
 }
 
 function removeIfEmpty(folder: string): void {

@@ -2,7 +2,7 @@ import { type Cursor, type Cursors, chunkBytes } from '../../database/cursor.ts'
 import type { Statement } from '../../database/executor.ts';
 import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
-import { answeredTo, type PostgresLink } from './link.ts';
+import { type PostgresLink, reportTo } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
@@ -20,7 +20,7 @@ export interface PostgresCursors extends Cursors {
 
 /** Opens server-side cursors, each in a transaction and on a connection of its own. */
 export function postgresCursors(database: PostgresDatabase, watch: StatementWatch = {}): PostgresCursors {
-  const pool = new LinkPool(database, { answered: answeredTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
+  const pool = new LinkPool(database, { answered: reportTo(watch), most: Number.POSITIVE_INFINITY, timeout: 0 });
   return {
     async open(statement, parameters, size, before) {
       const link = pool.take();

@@ -3,7 +3,7 @@ import { StatementCosts } from '../../database/statement-costs.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError } from '../../database/unavailable.ts';
-import { type Answered, isStale, PostgresLink } from './link.ts';
+import { isStale, type OnStatementEnd, PostgresLink } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
@@ -52,7 +52,7 @@ export function postgresExecutor(
   { bytes }: ReadLimits = { bytes: Number.POSITIVE_INFINITY },
 ): PostgresExecutor {
   const costs = new StatementCosts();
-  const answered: Answered = (took, error, statement, parameters) => {
+  const answered: OnStatementEnd = (took, error, statement, parameters) => {
     // the remaining rows still arrive, and delay all statements behind this one
     if (error instanceof TooLargeError) costs.note(statement, parameters, Number.POSITIVE_INFINITY);
     else if ((error as { code?: string } | null)?.code === timedOut) costs.note(statement, parameters, took);

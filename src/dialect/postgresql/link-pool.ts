@@ -1,6 +1,6 @@
 import { takeNext } from '../../database/next-task.ts';
 import { closedError, lateError } from '../../database/unavailable.ts';
-import { type Answered, isStale, PostgresLink } from './link.ts';
+import { isStale, type OnStatementEnd, PostgresLink } from './link.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
 interface Task {
@@ -12,7 +12,7 @@ interface Task {
 }
 
 interface PoolOptions {
-  readonly answered: Answered;
+  readonly answered: OnStatementEnd;
   readonly most: number;
   /** Milliseconds to wait for a connection; 0: no limit. */
   readonly timeout: number;

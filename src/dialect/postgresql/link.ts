@@ -4,10 +4,10 @@ import type { Statement } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
+import { closeUnresponsive } from './close-unresponsive.ts';
 import type { PostgresDatabase } from './pooling.ts';
 import { RowsQuery } from './rows-query.ts';
 import { declaredSettings, setForTransaction, textFormats, withoutOptions } from './settings.ts';
-import { closeUnresponsive } from './silence.ts';
 
 /** Prepared statements per connection; statements beyond this number are parsed each time. */
 const maxPreparedStatements = 1000;
@@ -19,7 +19,7 @@ const formats = textFormats.map(([name, value]) => `-c ${name}=${value}`).join('
 const stale = new Set(['0A000', '26000', '42P05']);
 
 /** Called for each statement that the server has responded to, with the milliseconds that it took. */
-export type Answered = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
+export type OnStatementEnd = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
 
 /** How a statement is sent; see `send`. */
 interface Sending {
@@ -43,14 +43,14 @@ export class PostgresLink {
   readonly #prepared = new Set<string>();
   readonly #connected: Promise<unknown>;
   readonly #closeUnresponsive: (client: pg.Client) => void;
-  readonly #answered: Answered;
+  readonly #answered: OnStatementEnd;
   #isOpen = false;
   #isEnding = false;
   #isBroken = false;
   #answeredAt = 0;
   #isInTransaction = false;
 
-  constructor(database: PostgresDatabase, onEnd: () => void, answered: Answered) {
+  constructor(database: PostgresDatabase, onEnd: () => void, answered: OnStatementEnd) {
     this.#answered = answered;
     const { connectTimeout, driverOptions, preparedStatements, readOnly, statementTimeout, url } = database;
     const isPooled = database.pooling?.isPooled ?? false;
@@ -177,7 +177,7 @@ export class PostgresLink {
 }
 
 /** Reports results to a watch. */
-export function answeredTo({ answered }: StatementWatch): Answered {
+export function reportTo({ answered }: StatementWatch): OnStatementEnd {
   return (took, error) => answered?.(took, error !== null);
 }
 

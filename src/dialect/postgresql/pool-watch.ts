@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { DatabaseDeclaration } from '../../declaration/types.ts';
-import { closeUnresponsive } from './silence.ts';
+import { closeUnresponsive } from './close-unresponsive.ts';
 
 /** Milliseconds after which a client whose connection has ended is released, if its holder did not release it. */
 const releaseDelay = 500;

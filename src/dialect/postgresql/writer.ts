@@ -1,7 +1,7 @@
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import { again } from '../../database/transient.ts';
 import type { Step, Writer } from '../../database/writer.ts';
-import { answeredTo, isStale, type PostgresLink } from './link.ts';
+import { isStale, type PostgresLink, reportTo } from './link.ts';
 import { LinkPool } from './link-pool.ts';
 import type { PostgresDatabase } from './pooling.ts';
 
@@ -13,7 +13,7 @@ const mostLinks = 8;
  */
 export function postgresWriter(database: PostgresDatabase, watch: StatementWatch = {}): Writer {
   const pool = new LinkPool(database, {
-    answered: answeredTo(watch),
+    answered: reportTo(watch),
     most: Math.min(mostLinks, database.pool),
     timeout: database.connectTimeout,
   });

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
-import { once } from '../kept.ts';
 import type { Described } from '../schemas.ts';
+import { once } from '../static-response.ts';
 import { basePath } from './base-path.ts';
 import type { Explanations } from './explain.ts';
 import type { ExplorerFiles } from './files.ts';

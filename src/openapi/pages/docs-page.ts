@@ -4,8 +4,8 @@ import { join, posix, relative } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import type { Info } from '../info.ts';
-import { Kept } from '../kept.ts';
 import type { Described } from '../schemas.ts';
+import { StaticResponse } from '../static-response.ts';
 import { assetHeaders, type assetTypes, escapeHtml, htmlPage, ownFilesOnly, pageHeaders } from './html.ts';
 import type { PageFiles } from './page-files.ts';
 import { tokenOptions } from './sample-users.ts';
@@ -18,13 +18,13 @@ export function makeDocsPage(
   info: Info,
   { path, docs, home, files: { assets, viewer } }: { path: string; docs: string; home: boolean; files: PageFiles },
 ) {
-  const files = new Map<string, Kept>();
+  const files = new Map<string, StaticResponse>();
   const folder = posix.basename(docs);
   const add = (name: string, ending: keyof typeof assetTypes, file: string): string => {
     const bytes = readAsset(file);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     const unique = `${name}.${hash}.${ending}`;
-    files.set(unique, new Kept(bytes, assetHeaders(ending)));
+    files.set(unique, new StaticResponse(bytes, assetHeaders(ending)));
     return `${folder}/${unique}`;
   };
   const own = (name: string) => join(assets, 'docs', name);
@@ -45,7 +45,7 @@ ${users.length + Number(command !== null) === 0 ? '' : `<aside class="hint" aria
 <noscript><p class="state">This page needs JavaScript. The <a href="${escapeHtml(openapi)}">OpenAPI document</a> does not.</p></noscript>`;
   const attributes = ` data-openapi="${escapeHtml(openapi)}" data-docs="${escapeHtml(docs)}"${described.production ? '' : ' data-development'}`;
   const html = htmlPage(info.title, head, body, attributes);
-  return { html: new Kept(html, pageHeaders(ownFilesOnly)), files };
+  return { html: new StaticResponse(html, pageHeaders(ownFilesOnly)), files };
 }
 
 /** A choice of sample users; the page gets a token of the chosen one. */

@@ -5,21 +5,21 @@ import { ownTable } from './own-table.ts';
 import type { Writer } from './writer.ts';
 
 /** The table of responses to requests with an `Idempotency-Key`, in the database of the application. */
-const answerTable = 'declarest_idempotency';
+const tableName = 'declarest_idempotency';
 
 /** Creates the table, on both databases. */
-const createAnswerTableSql: readonly string[] = Object.freeze([
-  `create table if not exists ${answerTable} (id varchar(64) primary key, caller varchar(64) not null, ` +
+const createTableSql: readonly string[] = Object.freeze([
+  `create table if not exists ${tableName} (id varchar(64) primary key, caller varchar(64) not null, ` +
     'fingerprint varchar(64) not null, answer text, bytes integer not null, expires_at bigint not null)',
-  `create index if not exists ${answerTable}_expires_at on ${answerTable} (expires_at)`,
-  `create index if not exists ${answerTable}_caller on ${answerTable} (caller, bytes)`,
+  `create index if not exists ${tableName}_expires_at on ${tableName} (expires_at)`,
+  `create index if not exists ${tableName}_caller on ${tableName} (caller, bytes)`,
 ]);
 
 const laterColumns = Object.freeze({
   columns: 'caller, bytes',
   statements: Object.freeze([
-    `alter table ${answerTable} add column caller varchar(64) not null default ''`,
-    `alter table ${answerTable} add column bytes integer not null default 0`,
+    `alter table ${tableName} add column caller varchar(64) not null default ''`,
+    `alter table ${tableName} add column bytes integer not null default 0`,
   ]),
 });
 
@@ -27,7 +27,7 @@ const laterColumns = Object.freeze({
 const maxTtl = 2_592_000_000;
 
 /** A stored response, and the fingerprint of its request. */
-export interface KeptResponse {
+export interface IdempotencyRow {
   readonly fingerprint: string;
   readonly answer: string;
 }
@@ -46,13 +46,13 @@ export class IdempotencyTable {
 
   /** @param creates Whether the table is created if it is missing. */
   constructor(mapper: Mapper, creates: boolean) {
-    this.isThere = ownTable(mapper, answerTable, creates ? createAnswerTableSql : null, laterColumns);
+    this.isThere = ownTable(mapper, tableName, creates ? createTableSql : null, laterColumns);
   }
 
   /** The stored response of an id. */
-  async find(em: RequestEntityManager, id: string, now: number): Promise<KeptResponse | null> {
-    const sql = `select fingerprint, answer from ${answerTable} where id = ? and expires_at > ? and answer is not null`;
-    const [row] = await em.execute<KeptResponse[]>(sql, [id, now]);
+  async find(em: RequestEntityManager, id: string, now: number): Promise<IdempotencyRow | null> {
+    const sql = `select fingerprint, answer from ${tableName} where id = ? and expires_at > ? and answer is not null`;
+    const [row] = await em.execute<IdempotencyRow[]>(sql, [id, now]);
     return row ?? null;
   }
 
@@ -62,9 +62,9 @@ export class IdempotencyTable {
    */
   async claim(em: RequestEntityManager, { caller, fingerprint, id }: Claim, expiresAt: number, now: number): Promise<boolean> {
     const rows = await em.execute(
-      `insert into ${answerTable} (id, caller, fingerprint, bytes, expires_at) values (?, ?, ?, 0, ?) on conflict (id) do update ` +
+      `insert into ${tableName} (id, caller, fingerprint, bytes, expires_at) values (?, ?, ?, 0, ?) on conflict (id) do update ` +
         `set fingerprint = excluded.fingerprint, answer = null, bytes = 0, expires_at = excluded.expires_at ` +
-        `where ${answerTable}.expires_at <= ? returning id`,
+        `where ${tableName}.expires_at <= ? returning id`,
       [id, caller, fingerprint, expiresAt, now],
     );
     return rows.length > 0;
@@ -72,12 +72,12 @@ export class IdempotencyTable {
 
   /** Sets or replaces the response of a claimed id. */
   async keep(em: RequestEntityManager, id: string, answer: string): Promise<void> {
-    await em.execute(`update ${answerTable} set answer = ?, bytes = ? where id = ?`, [answer, Buffer.byteLength(answer), id]);
+    await em.execute(`update ${tableName} set answer = ?, bytes = ? where id = ?`, [answer, Buffer.byteLength(answer), id]);
   }
 
   /** The bytes that are stored for a caller; null: for all callers. */
   async bytes(em: RequestEntityManager, caller: string | null): Promise<number> {
-    const sum = `select coalesce(sum(bytes), 0) as bytes from ${answerTable}`;
+    const sum = `select coalesce(sum(bytes), 0) as bytes from ${tableName}`;
     const [row] = await (caller === null ? em.execute(sum) : em.execute(`${sum} where caller = ?`, [caller]));
     return Number(row?.bytes);
   }
@@ -87,10 +87,10 @@ export class IdempotencyTable {
 const skippedRemovals = 59;
 
 /** Removes expired responses, also if no requests with keys arrive. */
-export function removeExpiredAnswers(mapper: Mapper, writer: Pick<Writer, 'change'>): RemovalTimer {
-  const exists = ownTable(mapper, answerTable, null, laterColumns);
+export function removeExpiredResponses(mapper: Mapper, writer: Pick<Writer, 'change'>): RemovalTimer {
+  const exists = ownTable(mapper, tableName, null, laterColumns);
   const statement = removalOf(dialectOf(mapper), 'declarest_idempotency_clean', {
-    table: answerTable,
+    table: tableName,
     key: 'id',
     time: 'expires_at',
   });

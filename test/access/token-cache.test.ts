@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TokenCache } from '../../src/access/token-memory.ts';
+import { TokenCache } from '../../src/access/token-cache.ts';
 
 const user = { id: 'ann', roles: [] };
 

@@ -9,7 +9,7 @@ import { addVary } from '../response/vary.ts';
 const compressFrom = 1024;
 
 /** A response that is made once, and compressed for clients that accept gzip, or Brotli if those bytes are given. */
-export class Kept {
+export class StaticResponse {
   readonly bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
   /** Weak: compressed responses have other bytes. */
