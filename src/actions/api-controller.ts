@@ -1,5 +1,4 @@
 import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
-import type { SelectQueryBuilder } from '@mikro-orm/sql';
 import type { TokenOptions } from '../access/token-options.ts';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
@@ -24,6 +23,7 @@ import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
+import { declaredList, type Model, type ModelQuery, metasOf } from './controller-models.ts';
 import { anyBodyOf, bodyOf, create, validationGroups } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
@@ -34,18 +34,9 @@ import { declaredNames, refuseUndeclared } from './parameters.ts';
 import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
-import type { ListRuntime } from './start/list-runtime.ts';
 import { type ApiRuntime, visibleQuery } from './start/runtime.ts';
 
-/** A model: its class, or what `defineEntity` returned. */
-export type Model<T extends object = object> =
-  | (abstract new (
-      ...args: never[]
-    ) => T)
-  | { readonly '~entity'?: T; readonly meta: unknown };
-
-/** The query that `customizeQuery` narrows: MikroORM's query builder on the model, whose alias is `e`. */
-export type ModelQuery<T extends object> = SelectQueryBuilder<T, 'e'>;
+export type { Model, ModelQuery } from './controller-models.ts';
 
 /** Queries of `query()`, which are not restricted again. */
 const restrictedQueries = new WeakSet<object>();
@@ -217,7 +208,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const { api, framework } = this.#runtime;
     const { action, em } = stateOf(request, framework.mapper);
     const scope = { em, request };
-    const metas = this.#metasOf(types);
+    const metas = metasOf(this.#runtime, types);
     if (!groups) {
       const bound = `${api.name}.${action}`;
       const body = framework.associations.denormalizesBody(bound) ? anyBodyOf(request) : bodyOf(request);
@@ -286,7 +277,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     if (admitted?.entity !== entity) await this.checkAccess(action, request, entity);
     const api = this.#runtime;
     const association = api.meta.properties[property as never] as EntityProperty | undefined;
-    const named = type ? this.#metasOf(type) : [];
+    const named = type ? metasOf(this.#runtime, type) : [];
     const targets = named.length > 0 || !association ? named : targetsOf(association);
     const admission = this.#admissionOf(action, id, request, entity);
     return link(api, api.entityLinks, request, admission, { property, targets, groups });
@@ -336,7 +327,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const { api, framework } = this.#runtime;
     const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
-    const list = this.#listOf(action, meta);
+    const list = declaredList(this.#runtime, action, meta);
     const listQuery = list?.read(parameters, declaredNames(request), false);
     const page = readPageRequest(parameters, api.pagination);
     const state = stateOf(request, framework.mapper);
@@ -392,19 +383,6 @@ export class ApiController<T extends object = any> implements ControllerHooks {
    */
   signToken(options: TokenOptions): Promise<string> {
     return this.#runtime.framework.signToken(options);
-  }
-
-  /** The list of an action; null if its rows are of another model, or if it declares no filters, sorts or search. */
-  #listOf(action: string, meta: EntityMetadata): ListRuntime | null {
-    const { api, listOf, meta: own } = this.#runtime;
-    const declared = api.actions.find(({ name }) => name === action)?.list;
-    const isDeclared = declared && (declared.filters.length > 0 || declared.sort.length > 0 || declared.search !== null);
-    return isDeclared && isKindOf(meta, own) ? listOf(action) : null;
-  }
-
-  #metasOf(types: Model | readonly Model[]): EntityMetadata[] {
-    const metadata = this.#runtime.framework.mapper.getMetadata();
-    return [types].flat().map((type) => metadata.get(type as never) as EntityMetadata);
   }
 }
 

@@ -33,8 +33,8 @@ export function prepareClose(app: FastifyInstance, timeout = defaultTimeout): ()
     const end = performance.now() + timeout - Math.min(reserve, timeout / 10);
     await untilBacklogEmpty(() => accepted, Math.min(backlogTimeout, timeout / 2));
     gateOf(app)?.drain();
-    // not `close` of the HTTP server: it closes idle connections at once, even if a request is on its way
-    if (server.listening) TcpServer.prototype.close.call(server);
+    // Not `close` of the HTTP server: it closes idle connections at once, even if a request is on its way. On Bun, it has no other.
+    if (server instanceof TcpServer && server.listening) TcpServer.prototype.close.call(server);
     for (const limit = performance.now() + idleTimeout; sockets.size > 0 && performance.now() < Math.min(limit, end); ) {
       await sleep(10);
     }

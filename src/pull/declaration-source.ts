@@ -1,9 +1,13 @@
-import { fileName } from './names.ts';
+import { pathName, takeName } from './names.ts';
 import type { PlannedModel } from './plan.ts';
 
 const schemaComment = '# yaml-language-server: $schema=../node_modules/declarest/schema/app-main.schema.json';
 
-export const packageJson = `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`;
+/** A package.json with which the application can be installed and started. */
+export function packageJson(dependencies: Readonly<Record<string, string>>): string {
+  const scripts = { start: 'declarest serve', dev: 'declarest dev', check: 'declarest check' };
+  return `${JSON.stringify({ private: true, type: 'module', scripts, dependencies }, null, 2)}\n`;
+}
 
 /** The password of a database belongs into the environment. */
 export const appYaml = `${schemaComment}
@@ -20,9 +24,10 @@ export const routesYaml = `app_cruds:
 
 /** Commented-out APIs of models. */
 export function apisYaml(models: readonly PlannedModel[]): string {
+  const taken = new Set<string>();
   const lines = models.flatMap(({ className, withoutApi }) => {
     if (withoutApi !== null) return ['', `    # ${className} has no API: ${withoutApi.replace(/[\r\n]+/g, ' ')}.`];
-    const path = fileName(className);
+    const path = takeName([pathName(className)], taken);
     return [
       '',
       `    # ${path.replaceAll('-', '_')}:`,

@@ -49,7 +49,7 @@ function missingProperty(table: WantedTable, column: InventoryColumn, naming: Na
   if ('unsupported' in mapping)
     return [`${start}, and cannot have one: ${mapping.unsupported}; add the comment // pull ignores ${column.name}`];
   const name = propertyName(column.name);
-  const empty = { ...table, comment: null, columns: [], primaryKey: [], foreignKeys: [], indexes: [], checks: [] };
+  const empty = { ...table, comment: null, columns: [], primaryKey: [], foreignKeys: [], indexes: [], checks: [], view: null };
   const source = propertySource({ kind: 'column', name, column, mapping, notes: [] }, { table: empty }, naming);
   return [`${start}; add ${name}: ${source}`];
 }

@@ -21,6 +21,13 @@ export function modelSource(model: PlannedModel, naming: Naming): string {
     `  name: ${literalOf(className)},`,
     ...(naming.classToTableName(className) === table.name ? [] : [`  tableName: ${literalOf(table.name)},`]),
     ...(table.schema === null ? [] : [`  schema: ${literalOf(table.schema)},`]),
+    ...(table.view === null
+      ? []
+      : [
+          `  // rows are found by ${oneLine(table.primaryKey.join())}: check that the view has each value once`,
+          '  view: true,',
+          `  expression: ${literalOf(table.view)},`,
+        ]),
     ...(required
       ? [`  // no row can be inserted without a value for ${oneLine(required.column.name)}`, '  readonly: true,']
       : []),
@@ -125,7 +132,7 @@ function columnSource({ column, mapping, name }: ColumnProperty, { table }: Pick
   const isInteger = /^(?:smallint|integer|bigint)\(/.test(mapping.builder);
   const parts = [`p.${mapping.builder}${mapping.options}`];
   if (isKey) parts.push('.primary()');
-  if (isOnlyKey && isInteger && !column.isNumbered) parts.push('.autoincrement(false)');
+  if (isOnlyKey && isInteger && !column.isNumbered && table.view === null) parts.push('.autoincrement(false)');
   if (!isKey && column.isNumbered && column.default === null) parts.push('.autoincrement()');
   if (naming.propertyToColumnName(name) !== column.name) parts.push(`.fieldName(${literalOf(column.name)})`);
   if (!column.isRequired) parts.push('.nullable()');

@@ -43,6 +43,14 @@ export function fileName(name: string): string {
   return name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1-$2').toLowerCase();
 }
 
+/** `OrderItems` → `order-items`, with the letters that names and paths of APIs may have. */
+export function pathName(name: string): string {
+  const plain = fileName(name)
+    .replaceAll('ß', 'ss')
+    .replace(/[^a-z0-9-]/g, '');
+  return plain.replace(/^-+|-+$/g, '') || 'model';
+}
+
 /** Gives a name that is not taken yet, ignoring case, and takes it. */
 export function takeName(wanted: readonly string[], taken: Set<string>): string {
   const last = wanted.at(-1) as string;

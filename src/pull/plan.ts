@@ -142,10 +142,11 @@ function freeFile(name: string, isTaken: (file: string) => boolean): string {
   }
 }
 
-function reasonToSkip({ columns, name, primaryKey, schema }: InventoryTable): string | null {
+function reasonToSkip({ columns, name, primaryKey, schema, view }: InventoryTable): string | null {
   const trouble = troubleIn(name) ?? (schema === null ? null : troubleIn(schema));
   if (trouble !== null) return trouble;
-  if (primaryKey.length === 0) return 'it has no primary key';
+  if (primaryKey.length === 0)
+    return view === null ? 'it has no primary key' : 'it is a view without a column id; declare a model for it by hand';
   for (const column of columns.filter((one) => primaryKey.includes(one.name))) {
     const reason = reasonToIgnore(column);
     if (reason !== null) return `its primary key ${column.name} (${column.type}) cannot be mapped: ${reason}`;

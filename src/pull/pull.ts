@@ -21,6 +21,8 @@ export interface PullOptions {
   readonly mapper: Mapper;
   /** Chooses tables by the contents of the database; throws if it names unknown ones. */
   readonly choose: (inventory: Inventory) => (table: TableName) => boolean;
+  /** The dependencies of a new package.json. */
+  readonly packages: Readonly<Record<string, string>>;
 }
 
 export interface Pulled {
@@ -34,7 +36,7 @@ export interface Pulled {
 }
 
 /** Plans the models for a database, and compares it with the models that exist. Writes nothing. */
-export async function pull({ choose, directory, mapper, models }: PullOptions): Promise<Pulled> {
+export async function pull({ choose, directory, mapper, models, packages }: PullOptions): Promise<Pulled> {
   const naming = mapper.config.getNamingStrategy() as Naming;
   const inventory = await dialectOf(mapper).schema.inventory(mapper.em.fork());
   const isWanted = choose(inventory);
@@ -54,7 +56,7 @@ export async function pull({ choose, directory, mapper, models }: PullOptions): 
   });
   const isIgnored = (table: TableName, name: string) => ignored.get(keyOf(table))?.has(name) === true;
   return {
-    files: filesOf(directory, plan, naming),
+    files: filesOf(directory, plan, naming, packages),
     models: plan.models.length,
     skipped: plan.skipped.map(({ reason, subject }) => `${subject}: ${reason}`),
     drift: [
@@ -70,12 +72,12 @@ export async function pull({ choose, directory, mapper, models }: PullOptions): 
   };
 }
 
-function filesOf(directory: string, { models }: Plan, naming: Naming): { path: string; text: string }[] {
+function filesOf(directory: string, { models }: Plan, naming: Naming, packages: PullOptions['packages']): Pulled['files'] {
   const files = models.map((model) => ({ path: model.file, text: modelSource(model, naming) }));
   if (models.length > 0) files.unshift({ path: freeConfig(directory), text: apisYaml(models) });
   if (hasConfiguration(directory)) return files;
   const first = [
-    { path: 'package.json', text: packageJson },
+    { path: 'package.json', text: packageJson(packages) },
     { path: 'config/app.yaml', text: appYaml },
     { path: 'config/routes.yaml', text: routesYaml },
   ];

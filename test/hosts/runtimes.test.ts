@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { rolldown } from 'rolldown';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 
 const run = promisify(execFile);
@@ -91,6 +92,62 @@ describe.each(databases)('the plugin with %s', (kind) => {
   ])('runs on %s', async (_, name, given) => {
     const command = join(root, 'node_modules/.bin', name);
     expect(await output(command, given, database.url)).toEqual({ results, statuses, warnings: [] });
+  });
+});
+
+describe.each([
+  ['Bun', 'bun', ['run']],
+  ['Deno', 'deno', ['run', '--allow-all']],
+])('a directory application on %s', (_, name, given) => {
+  const place = () => join(folder, `application-${name}`);
+  beforeAll(() => {
+    const files = {
+      'package.json': '{ "type": "module" }',
+      'config/routes.yaml': "app_cruds: { resource: 'app_main_crud_route_loader:load', type: service }",
+      'config/app.yaml': `app_main:
+  database: { url: 'sqlite:var/notes.db', schema: update }
+  apis: { note: { class: Note, base_path: /note, actions: { _index: { methods: { GET: true, POST: true } } } } }`,
+      'src/models/note.ts': `import { defineEntity, p } from '@mikro-orm/core';
+export const Note = defineEntity({
+  name: 'Note',
+  properties: { id: p.integer().primary().groups('read'), title: p.string().groups('read', 'write') },
+});`,
+      'server.ts': `import { createServer } from '${join(root, 'src/index.ts')}';
+const app = await createServer({ directory: import.meta.dirname });
+process.once('SIGTERM', () => app.close().then(() => process.exit(0)));
+console.log('listening on ' + (await app.listen({ host: '127.0.0.1', port: 0 })));`,
+    };
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(place(), file)), { recursive: true });
+      writeFileSync(join(place(), file), text);
+    }
+    symlinkSync(join(root, 'node_modules'), join(place(), 'node_modules'));
+  });
+
+  test.each([
+    ['declarest serve', [join(root, 'bin/declarest.js'), 'serve', '--port', '0']],
+    ['createServer', ['server.ts']],
+  ])('is served by %s, until a signal stops it', async (_way, args) => {
+    const server = spawn(join(root, 'node_modules/.bin', name), [...given, ...args], {
+      cwd: place(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exited = once(server, 'exit');
+    let printed = '';
+    for (const stream of [server.stdout, server.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    try {
+      await vi.waitFor(() => expect(printed).toMatch(/listening on http\S+\n/), { timeout: 60_000, interval: 50 });
+      const url = `${/listening on (http\S+)/.exec(printed)?.[1]}/note.json`;
+      const body = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"title":"first"}' };
+      expect((await fetch(url, body)).status).toBe(201);
+      expect(await (await fetch(url)).json()).toMatchObject({
+        results: expect.arrayContaining([expect.objectContaining({ title: 'first' })]),
+      });
+    } finally {
+      server.kill('SIGTERM');
+    }
+    expect([(await exited)[0], printed]).toEqual([0, expect.not.stringContaining('rror')]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
@@ -45,3 +45,33 @@ export async function checkSchema(directory: string, url: string): Promise<void>
     await mapper.close(true);
   }
 }
+
+/** Does what the docs say after a pull: uncomments every API, and adds groups to every property. Views are only read. */
+export function openModels(directory: string, methods: string[]): void {
+  const config = join(directory, 'config/apis.yaml');
+  const declared = readFileSync(config, 'utf8').replace(/^ {4}# (?!\w+ has no API)/gm, '    ');
+  const sources = readdirSync(join(directory, 'src/models')).map((file) =>
+    readFileSync(join(directory, 'src/models', file), 'utf8'),
+  );
+  const views = sources.filter((text) => text.includes('  view: true,')).map((text) => /export const (\S+)/.exec(text)?.[1]);
+  const opened = declared.replace(
+    /(class: (.+)[\s\S]*?_index: \{ methods: )\{.*?\}([\s\S]*?_entity: \{ methods: )\{.*?\}/g,
+    (_, start: string, model: string, middle: string) => {
+      const allowed = views.includes(model) ? ['GET'] : methods;
+      const list = methodsOf(allowed.filter((method) => method !== 'PATCH'));
+      return `${start}${list}${middle}${methodsOf(allowed.filter((method) => method !== 'POST'))}`;
+    },
+  );
+  writeFileSync(config, opened);
+  for (const file of readdirSync(join(directory, 'src/models'))) {
+    const path = join(directory, 'src/models', file);
+    const grouped = (text: string) =>
+      text.replace(
+        /^( {4}\p{L}[\p{L}\p{N}]*: (?:\(\) => )?p\..*),$/gmu,
+        (_, line: string) => `${line}${line.includes('.generated(') ? ".groups('read')" : ".groups('read', 'write')"},`,
+      );
+    writeFileSync(path, grouped(readFileSync(path, 'utf8')));
+  }
+}
+
+const methodsOf = (names: string[]) => `{ ${names.map((name) => `${name}: true`).join(', ')} }`;

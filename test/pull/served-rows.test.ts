@@ -1,32 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { startApplication } from '../support/testing.ts';
-import { pullInto, runSql, schemaSql } from './databases.ts';
-
-/** Does what the docs say after a pull: uncomments every API, and adds groups to every property. */
-function open(directory: string, methods: string[]): void {
-  const config = join(directory, 'config/apis.yaml');
-  const declared = readFileSync(config, 'utf8').replace(/^ {4}# (?!\w+ has no API)/gm, '    ');
-  writeFileSync(
-    config,
-    declared
-      .replace(/(?<=_index: \{ methods: )\{.*?\}/g, methodsOf(methods.filter((method) => method !== 'PATCH')))
-      .replace(/(?<=_entity: \{ methods: )\{.*?\}/g, methodsOf(methods.filter((method) => method !== 'POST'))),
-  );
-  for (const file of readdirSync(join(directory, 'src/models'))) {
-    const path = join(directory, 'src/models', file);
-    const grouped = (text: string) =>
-      text.replace(
-        /^( {4}\p{L}[\p{L}\p{N}]*: (?:\(\) => )?p\..*),$/gmu,
-        (_, line: string) => `${line}${line.includes('.generated(') ? ".groups('read')" : ".groups('read', 'write')"},`,
-      );
-    writeFileSync(path, grouped(readFileSync(path, 'utf8')));
-  }
-}
-
-const methodsOf = (names: string[]) => `{ ${names.map((name) => `${name}: true`).join(', ')} }`;
+import { openModels, pullInto, runSql, schemaSql } from './databases.ts';
 
 describe.each(databases)('an application that was pulled on %s', (kind) => {
   const started = async (name: string, methods: string[] = ['GET']) => {
@@ -34,7 +9,7 @@ describe.each(databases)('an application that was pulled on %s', (kind) => {
     onTestFinished(() => database.drop());
     await runSql(kind, database, schemaSql(name, kind));
     const { directory } = await pullInto(database.url);
-    open(directory, methods);
+    openModels(directory, methods);
     const app = await startApplication({ directory, env: { DATABASE_URL: database.url } });
     onTestFinished(() => app.close());
     const as = { id: 1, roles: ['ROLE_USER'] };

@@ -9,35 +9,28 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
-import { isNormalized, targetsOf } from '../../model/field-plan.ts';
-import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import { targetsOf } from '../../model/field-plan.ts';
 import { Visibility } from '../../query/visibility/visibility.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import type { PathRules } from '../../route/request-path.ts';
-import { hasColumns } from '../../serialization/formats.ts';
 import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
 import type { Found } from '../../store/port.ts';
 import { stateOf } from '../../store/request-state.ts';
-import { RowStore } from '../../store/row-store.ts';
 import type { WriteStore } from '../../store/write-store.ts';
 import { admitCollection, admitLoaded, admitSingle, type RowReader } from '../admission.ts';
 import { untilCommit } from '../after-commit.ts';
-import { ApiController } from '../api-controller.ts';
+import type { ApiController } from '../api-controller.ts';
 import { change, remove } from '../change.ts';
 import { classOf, isBaseHandler, isDefaultHandler } from '../controller-class.ts';
 import { create } from '../create.ts';
 import { type Acting, type Around, actionHandler, directly } from '../dispatch.ts';
-import { exportAction } from '../export.ts';
-import { isExport } from '../export-reply.ts';
 import { isFailure } from '../failure.ts';
-import { fetchAction } from '../fetch.ts';
-import { hookWith, overriddenHooks } from '../hooks.ts';
+import { hookWith } from '../hooks.ts';
 import type { IdempotencyStore } from '../idempotency/idempotency-store.ts';
 import { type Link, link } from '../link.ts';
-import { listAction } from '../list.ts';
 import { refuseUndeclared, withParameters } from '../parameters.ts';
 import { checkPrecondition } from '../precondition.ts';
 import { respond, writes } from '../respond.ts';
@@ -45,6 +38,7 @@ import { withBody } from './body-check.ts';
 import { type Compilers, compileApi } from './compile-api.ts';
 import type { Observer } from './observer.ts';
 import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
+import { readingHandler } from './reading-handler.ts';
 import { type ApiRuntime, Framework, userOf } from './runtime.ts';
 
 /** The input for the handlers of an application. */
@@ -337,54 +331,6 @@ function sharedByMethods(make: HandlerFor): HandlerFor {
     known.set(key, handler);
     return handler;
   };
-}
-
-/** The input for compiled reads. */
-interface Reading extends Compilers {
-  readonly runtime: ApiRuntime;
-  readonly compiledReads: boolean;
-}
-
-/** GET and HEAD of a default action: by compiled statements, or through entities if something needs them. */
-function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
-  const { observer, runtime } = reading;
-  const isIndex = record.action?.kind === 'index';
-  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are disabled';
-  if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
-  reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
-  // a CSV cell is written from a column, but a normalizer needs JSON
-  const isRewritten =
-    isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
-  const rows = typeof planned === 'string' || isRewritten ? null : planned;
-  if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
-  return isExport(format)
-    ? exportAction(runtime, rows, method, format)
-    : listAction(runtime, rows ?? runtime.entities, method, format);
-}
-
-/** The store of rows for a read, or why it needs entities. */
-function planRead(isIndex: boolean, method: HttpMethod, reading: Reading): RowStore | string {
-  const { filters, observer, runtime } = reading;
-  const { cursors, executor } = reading.reads ?? reading;
-  const { api, entities, framework, meta, overrides } = runtime;
-  const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
-  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
-  const hook = hookWith(own, 'rows');
-  if (hook) return `the controller has ${hook}, which receives entities`;
-  const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
-  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
-    seek: isIndex ? runtime.listOf('_index').plan.seek : null,
-    count: api.pagination.count,
-    withSubject: judged,
-    withVersion: !isIndex,
-    filter: filters.get(meta),
-    isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
-    embed: framework.serializer().embed,
-  });
-  if (!(read instanceof CompiledRead)) return read.needsEntity;
-  if (judged && read.subjectRefusal !== null) return read.subjectRefusal;
-  const visibilityOf = (request: ApiRequest) => framework.visibilityOf(request);
-  return new RowStore(framework.mapper, meta, read, { sort: api.defaultSort, entities, visibilityOf, cursors });
 }
 
 /** The handler of a route from a route-loading service of the application. */

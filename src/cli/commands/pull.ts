@@ -3,9 +3,11 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { TableName } from '../../database/schema/catalogue.ts';
 import type { Inventory } from '../../database/schema/inventory.ts';
 import { didYouMean, listed } from '../../declaration/suggest.ts';
+import { packageVersion } from '../../package-root.ts';
 import type { Pulled } from '../../pull/pull.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure } from '../failure.ts';
+import { dependencies } from '../init/generated-files.ts';
 import { type Io, say } from '../io.ts';
 import { withDatabase } from '../migrated-application.ts';
 import { withProgress } from '../progress.ts';
@@ -79,7 +81,20 @@ async function read(directory: string, url: string, given: Given): Promise<Pulle
     (declared) => ({ ...declared, schema: 'none', readOnly: true, statementTimeout: 0 }),
   );
   const { mapper } = application;
-  return withDatabase(application, () => pull({ directory, models, mapper, choose: (inventory) => chosen(inventory, given) }));
+  const choose = (inventory: Inventory) => chosen(inventory, given);
+  return withDatabase(application, () => pull({ directory, models, mapper, choose, packages: packagesFor(url) }));
+}
+
+/** The packages that an application on a database needs, in alphabetical order. */
+function packagesFor(url: string): Readonly<Record<string, string>> {
+  const { '@mikro-orm/core': core, '@mikro-orm/postgresql': postgresql, '@mikro-orm/sql': sql, fastify } = dependencies;
+  return {
+    '@mikro-orm/core': core,
+    ...(!url.startsWith('sqlite:') && { '@mikro-orm/postgresql': postgresql }),
+    '@mikro-orm/sql': sql,
+    declarest: `^${packageVersion()}`,
+    fastify,
+  };
 }
 
 /** The tables that the options name. */

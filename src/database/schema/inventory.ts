@@ -19,6 +19,8 @@ export interface InventoryTable extends TableName {
   readonly foreignKeys: readonly InventoryForeignKey[];
   readonly indexes: readonly InventoryIndex[];
   readonly checks: readonly InventoryCheck[];
+  /** The query of a view; null for a table. */
+  readonly view: string | null;
 }
 
 export interface InventoryColumn {
@@ -83,6 +85,12 @@ export interface InventoryIndex {
 export interface InventoryCheck {
   readonly name: string | null;
   readonly expression: string;
+}
+
+/** The column that identifies the rows of a view, which has no primary key: `id`, or a first column such as `film_id`. */
+export function viewKey(names: readonly string[]): string[] {
+  const id = names.find((name) => name.toLowerCase() === 'id');
+  return id === undefined ? names.slice(0, 1).filter((name) => /_id$/i.test(name)) : [id];
 }
 
 /** A text as a JavaScript literal in single quotes, as the formatter writes it. */

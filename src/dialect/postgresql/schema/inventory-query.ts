@@ -4,8 +4,8 @@ import type { InventoryForeignKey } from '../../../database/schema/inventory.ts'
 export interface StoredTable {
   readonly schema: string;
   readonly name: string;
-  /** `relkind` of the catalogue. */
-  readonly kind: string;
+  /** The query of a view; null for a table. */
+  readonly view: string | null;
   readonly isVisible: boolean;
   readonly isReadable: boolean;
   readonly partitionOf: string | null;
@@ -137,7 +137,7 @@ export const selectInventory = `with recursive behind(domain, type, modifier, re
 select coalesce(json_agg(json_build_object(
   'schema', n.nspname,
   'name', c.relname,
-  'kind', c.relkind,
+  'view', case when c.relkind in ('v', 'm') then rtrim(pg_get_viewdef(c.oid), ';') end,
   'isVisible', pg_table_is_visible(c.oid),
   'isReadable', has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select'),
   'partitionOf', (select format('%I', pc.relname) from pg_catalog.pg_inherits h join pg_catalog.pg_class pc on pc.oid = h.inhparent

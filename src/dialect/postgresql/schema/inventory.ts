@@ -9,6 +9,7 @@ import {
   ownTables,
   type PropertyMapping,
   type SkippedObject,
+  viewKey,
 } from '../../../database/schema/inventory.ts';
 import { type StoredColumn, type StoredTable, selectInventory } from './inventory-query.ts';
 import { mappingOf } from './property-types.ts';
@@ -33,18 +34,20 @@ function schemaOf({ isVisible, schema }: Pick<StoredTable, 'isVisible' | 'schema
   return schema === defaultSchema && isVisible ? null : schema;
 }
 
-function reasonToSkip({ extension, isReadable, kind, name, partitionOf }: StoredTable): string | null {
+function reasonToSkip({ extension, isReadable, name, partitionOf }: StoredTable): string | null {
   if (extension !== null) return `it belongs to the extension ${extension}`;
   if (ownTables.test(name)) return 'it belongs to Declarest';
-  if (kind === 'v' || kind === 'm') return 'it is a view; declare a model for it by hand';
   if (partitionOf !== null) return `it is a partition of ${partitionOf}`;
   return isReadable ? null : 'this user has no right to read it';
 }
 
 function tableOf(stored: StoredTable): InventoryTable {
-  const { checks, comment, foreignKeys, indexes, name, primaryKey } = stored;
+  const { checks, comment, foreignKeys, indexes, name, view } = stored;
   const schema = schemaOf(stored);
-  const columns = stored.columns.map((column) => columnOf(column, stored));
+  const primaryKey = view === null ? stored.primaryKey : viewKey(stored.columns.map((column) => column.name));
+  const columns = stored.columns
+    .map((column) => columnOf(column, stored))
+    .map((column) => (primaryKey.includes(column.name) ? { ...column, isRequired: true } : column));
   const isEnum = new Set(columns.filter((column) => 'items' in column.mapping && column.mapping.items).map((one) => one.name));
   return {
     schema,
@@ -52,12 +55,14 @@ function tableOf(stored: StoredTable): InventoryTable {
     comment,
     columns,
     primaryKey,
+    view,
     foreignKeys: foreignKeys.map(({ deferrable, deferred, targetName, targetSchema, targetVisible, ...key }) => ({
       ...key,
       target: { schema: schemaOf({ isVisible: targetVisible, schema: targetSchema }), name: targetName },
       deferred: deferrable ? (deferred ? 'deferred' : 'immediate') : null,
     })),
-    indexes: indexes.map(({ columns, definition, isConstraint, isUnique, name, quoted }) => ({
+    // a model of a materialized view declares no indexes
+    indexes: (view === null ? indexes : []).map(({ columns, definition, isConstraint, isUnique, name, quoted }) => ({
       name,
       isUnique,
       columns,

@@ -10,6 +10,7 @@ import {
   type InventoryTable,
   ownTables,
   type SkippedObject,
+  viewKey,
 } from '../../../database/schema/inventory.ts';
 import { type CreatedTable, readCreateTable } from './create-table.ts';
 import { mappingOf, needsSample, type Sample } from './property-types.ts';
@@ -76,7 +77,24 @@ export async function sqliteInventory(em: RequestEntityManager): Promise<Invento
       `select t.name as tbl, x.name, x."unique", x.origin, x.partial, c.name as "column", c."desc", c.coll, m.sql from pragma_table_list t join pragma_index_list(t.name) x join pragma_index_xinfo(x.name) c left join sqlite_master m on m.type = 'index' and m.name = x.name where t.schema = 'main' and t.type = 'table' and x.origin <> 'pk' and c."key" = 1 order by x.name, c.seqno`,
     ),
   };
-  const used = all.filter((table) => reasonToSkip(table) === null);
+  const faults = new Map<string, string>();
+  for (const { name, type } of all) {
+    if (type !== 'view') continue;
+    try {
+      const columns = await em.execute<StoredColumn[]>(`select ? as tbl, x.* from pragma_table_xinfo(?) x order by x.cid`, [
+        name,
+        name,
+      ]);
+      const key = viewKey(columns.map((column) => column.name));
+      stored.columns.set(
+        name,
+        columns.map((column) => ({ ...column, pk: key.includes(column.name) ? 1 : 0 })),
+      );
+    } catch (error) {
+      faults.set(name, `its query is invalid: ${(error as Error).message}`);
+    }
+  }
+  const used = all.filter((table) => (faults.get(table.name) ?? reasonToSkip(table)) === null);
   const samples = new Map<string, ReadonlyMap<string, Sample>>();
   for (const { name } of used) samples.set(name, await samplesOf(em, name, stored.columns.get(name) ?? []));
   // a column without values is taken for what other columns of the database are
@@ -85,7 +103,7 @@ export async function sqliteInventory(em: RequestEntityManager): Promise<Invento
   );
   const tables = used.map((table) => {
     const columns = stored.columns.get(table.name) ?? [];
-    const created = readCreateTable(table.sql);
+    const created = readCreateTable(table.type === 'view' ? '' : table.sql);
     const parts = {
       table,
       columns,
@@ -97,7 +115,7 @@ export async function sqliteInventory(em: RequestEntityManager): Promise<Invento
     return tableOf(parts, stored.keys.get(table.name) ?? [], stored.indexes.get(table.name) ?? []);
   });
   const skipped = all.flatMap((table): SkippedObject[] => {
-    const reason = reasonToSkip(table);
+    const reason = faults.get(table.name) ?? reasonToSkip(table);
     return reason === null ? [] : [{ schema: null, name: table.name, reason }];
   });
   return { tables, skipped };
@@ -107,11 +125,21 @@ async function grouped<Row extends { readonly tbl: string }>(em: RequestEntityMa
   return Map.groupBy(await em.execute<Row[]>(sql), ({ tbl }) => tbl);
 }
 
-function reasonToSkip({ name, type }: StoredTable): string | null {
+function reasonToSkip({ name, sql, type }: StoredTable): string | null {
   if (ownTables.test(name)) return 'it belongs to Declarest';
-  if (type === 'view') return 'it is a view; declare a model for it by hand';
+  if (type === 'view' && viewQuery(sql) === null) return 'its query cannot be read; declare a model for it by hand';
   if (type === 'virtual') return 'it is a virtual table';
   return type === 'shadow' ? 'it belongs to a virtual table' : null;
+}
+
+/** The query in the statement that created a view; null if it has a list of columns, or cannot be read. */
+function viewQuery(sql: string): string | null {
+  const name = '(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|\\[[^\\]]*\\]|\'(?:[^\']|\'\')*\'|[\\w$\\u0080-\\uffff]+)';
+  const created = new RegExp(
+    `^create\\s+view\\s+(?:if\\s+not\\s+exists\\s+)?${name}(?:\\s*\\.\\s*${name})?\\s+as\\s+([^]+)$`,
+    'i',
+  );
+  return created.exec(sql)?.[1]?.trim() ?? null;
 }
 
 /** The first value of each column whose declared type leaves open how values are stored. */
@@ -160,6 +188,7 @@ function tableOf(parts: Parts, keys: readonly StoredKeyColumn[], indexes: readon
     foreignKeys: Array.from(Map.groupBy(keys, ({ id }) => id).values(), (key) => foreignKeyOf(key, tables)),
     indexes: Array.from(Map.groupBy(indexes, ({ name }) => name).values(), indexOf),
     checks: created.checks.filter(({ expression }) => !(listIn(expression) && isEnum.has(firstName(expression)))),
+    view: table.type === 'view' ? viewQuery(table.sql) : null,
   };
 }
 
@@ -189,7 +218,8 @@ function columnOf(
     mapping: withItems(mapping, name, created),
     isRequired: notnull === 1 || pk > 0,
     // such a column is the rowid itself
-    isNumbered: primaryKey.length === 1 && pk === 1 && type.toLowerCase() === 'integer' && table.wr === 0,
+    isNumbered:
+      table.type === 'table' && primaryKey.length === 1 && pk === 1 && type.toLowerCase() === 'integer' && table.wr === 0,
     default: dflt_value === null ? null : defaultOf(dflt_value),
     generated: isGenerated ? `(${expression}) ${hidden === 2 ? 'virtual' : 'stored'}` : null,
     comment: null,

@@ -1,0 +1,66 @@
+import type { ApiRequest } from '../../access/user.ts';
+import type { Format, HttpMethod } from '../../declaration/types.ts';
+import { isNormalized } from '../../model/field-plan.ts';
+import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import type { RouteHandler } from '../../route/mount.ts';
+import type { RouteRecord } from '../../route/record.ts';
+import { hasColumns } from '../../serialization/formats.ts';
+import { RowStore } from '../../store/row-store.ts';
+import { ApiController } from '../api-controller.ts';
+import { exportAction } from '../export.ts';
+import { isExport } from '../export-reply.ts';
+import { fetchAction } from '../fetch.ts';
+import { hookWith, overriddenHooks } from '../hooks.ts';
+import { listAction } from '../list.ts';
+import type { Compilers } from './compile-api.ts';
+import type { ApiRuntime } from './runtime.ts';
+
+/** The input for compiled reads. */
+interface Reading extends Compilers {
+  readonly runtime: ApiRuntime;
+  readonly compiledReads: boolean;
+}
+
+/** GET and HEAD of a default action: by compiled statements, or through entities if something needs them. */
+export function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
+  const { observer, runtime } = reading;
+  const isIndex = record.action?.kind === 'index';
+  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are disabled';
+  if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
+  reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
+  // a CSV cell is written from a column, but a normalizer needs JSON
+  const isRewritten =
+    isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
+  const rows = typeof planned === 'string' || isRewritten ? null : planned;
+  if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
+  return isExport(format)
+    ? exportAction(runtime, rows, method, format)
+    : listAction(runtime, rows ?? runtime.entities, method, format);
+}
+
+/** The store of rows for a read, or why it needs entities. */
+function planRead(
+  isIndex: boolean,
+  method: HttpMethod,
+  { cursors, executor, filters, observer, runtime }: Reading,
+): RowStore | string {
+  const { api, entities, framework, meta, overrides } = runtime;
+  const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
+  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
+  const hook = hookWith(own, 'rows');
+  if (hook) return `the controller has ${hook}, which receives entities`;
+  const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
+  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
+    seek: isIndex ? runtime.listOf('_index').plan.seek : null,
+    count: api.pagination.count,
+    withSubject: judged,
+    withVersion: !isIndex,
+    filter: filters.get(meta),
+    isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
+    embed: framework.serializer().embed,
+  });
+  if (!(read instanceof CompiledRead)) return read.needsEntity;
+  if (judged && read.subjectRefusal !== null) return read.subjectRefusal;
+  const visibilityOf = (request: ApiRequest) => framework.visibilityOf(request);
+  return new RowStore(framework.mapper, meta, read, { sort: api.defaultSort, entities, visibilityOf, cursors });
+}
