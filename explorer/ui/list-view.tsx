@@ -11,7 +11,7 @@ import { isPage, Pager } from './pager.tsx';
 import { Heading, Link, Spinner } from './parts.tsx';
 import { missingPlaceholders, Placeholders } from './placeholders.tsx';
 import { ProblemBox } from './problem.tsx';
-import { hasEntityView } from './value.tsx';
+import { hasEntityView, RawJson } from './value.tsx';
 
 export function ListView({ api, query }: { readonly api: Api; readonly query: string }) {
   const kept = placeholderQuery(query);
@@ -110,6 +110,7 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
       )}
       <div class="below">
         {api.exports.length > 0 && <Exports api={api} query={query} />}
+        {page && <RawJson value={page} target={target} />}
         <CodePanel api={api} operation={list} request={getRequest(target)} />
       </div>
     </>
