@@ -26,11 +26,9 @@ export function ListView({ api, query }: { readonly api: Api; readonly query: st
         {api.description !== null && <p class="lead">{api.description}</p>}
       </div>
       {anyOperation && placeholdersOf(anyOperation).length > 0 && <Placeholders operation={anyOperation} query={query} />}
-      {api.list ? (
-        missingPlaceholders(api.list, query).length === 0 && <Rows api={api} list={api.list} query={query} />
-      ) : (
-        <p class="notice">This API does not offer a list.</p>
-      )}
+      {api.list
+        ? missingPlaceholders(api.list, query).length === 0 && <Rows api={api} list={api.list} query={query} />
+        : hasEntityView(api) && <p class="notice">This API does not offer a list. Open a row by its id.</p>}
       {!api.list && hasEntityView(api) && <OpenById api={api} query={kept} />}
     </>
   );

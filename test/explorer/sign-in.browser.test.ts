@@ -57,8 +57,8 @@ describe('sign-in to the explorer', () => {
   test('works by keyboard alone', async () => {
     await explorer.open('');
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.evaluate('document.activeElement.blur()');
     await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement.id')).toBe('content');
     await page.getByRole('button', { name: 'Sign in', exact: true }).focus();
