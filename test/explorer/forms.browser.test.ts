@@ -97,7 +97,7 @@ describe.each(databases)('forms of the explorer on %s', (kind) => {
     await title.fill('Saw <b>&');
     await page.getByLabel('Price').fill('');
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('409').waitFor();
+    await page.getByRole('alert').getByText('409').waitFor();
     expect(await title.inputValue()).toBe('Saw <b>&');
   });
 
