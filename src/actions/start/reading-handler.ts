@@ -39,11 +39,9 @@ export function readingHandler(record: RouteRecord, method: HttpMethod, format: 
 }
 
 /** The store of rows for a read, or why it needs entities. */
-function planRead(
-  isIndex: boolean,
-  method: HttpMethod,
-  { cursors, executor, filters, observer, runtime }: Reading,
-): RowStore | string {
+function planRead(isIndex: boolean, method: HttpMethod, reading: Reading): RowStore | string {
+  const { filters, observer, runtime } = reading;
+  const { cursors, executor } = reading.reads ?? reading;
   const { api, entities, framework, meta, overrides } = runtime;
   const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
   const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
