@@ -85,7 +85,7 @@ const timed = [
   'test/dialect/postgresql/{pgbouncer,replica}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,how-to,migrations}.test.ts',
-  'test/explorer/{forms,generated,hostile-data}.test.ts',
+  'test/explorer/{explain,forms,generated,hostile-data}.test.ts',
   'test/formats/**/*.test.ts',
   'test/hosts/runtimes.test.ts',
   'test/inspect/access-suite.test.ts',
