@@ -10,7 +10,7 @@ import { axeFindings, openExplorer, type WatchedPage } from './watched-page.ts';
 
 const apis = generateApis(seed, 50);
 /** A few seconds each, so only some of them are edited by default, others with other sources. `TEST_ALL=1` edits all. */
-const edited = process.env.TEST_ALL ? apis : apis.filter((_, index) => (index + seed) % 5 === 0);
+const edited = process.env.TEST_ALL ? apis : apis.filter((_, index) => (index + seed) % 10 === 0);
 const described = edited.map((api) => {
   const methods = (set: ReadonlySet<string> | null) => [...(set ?? ['nothing'])].join(' ');
   return [api.name, methods(api.list), methods(api.entity), api] as const;
