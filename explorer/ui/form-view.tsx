@@ -155,7 +155,13 @@ function Form(props: FormProps) {
           </button>
         </p>
       )}
-      {saving.problem && <ProblemBox problem={saving.problem} focus={messages.size === 0} />}
+      {saving.problem && (
+        <ProblemBox
+          problem={saving.problem}
+          focus={messages.size === 0}
+          {...(messages.size > 0 && others.length === 0 && { text: 'Check the marked fields.' })}
+        />
+      )}
       {saving.problem?.code === 'idempotency_key_reused' && (
         <p class="notice row spread">
           <span>An earlier attempt may have succeeded. Look at the list before you save again.</span>

@@ -134,7 +134,8 @@ function ObjectValue({ schema, value, compact }: { schema: Schema; value: Row; c
   const entries = Object.entries(value);
   if (compact) {
     const texts = entries.flatMap(([, each]) => (each === null || typeof each === 'object' ? [] : [String(each)]));
-    return <bdi class="clamp">{shortened(texts.join(', '), 160)}</bdi>;
+    const text = shortened(texts.join(', '), 160);
+    return <bdi class={text.length <= shortText ? 'short' : 'clamp'}>{text}</bdi>;
   }
   return (
     <dl class="embedded">
