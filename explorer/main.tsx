@@ -8,7 +8,7 @@ async function start(root: HTMLElement): Promise<void> {
   const settings = readSettings();
   const response = await fetch(settings.openapi, { headers: { Accept: 'application/json' } });
   if (!response.ok) throw new Error(`the OpenAPI document at ${settings.openapi} has status ${response.status}`);
-  const catalogue = readDocument((await response.json()) as OpenApiDocument);
+  const catalogue = readDocument((await response.json()) as OpenApiDocument, settings.mount);
   root.textContent = '';
   render(<Explorer settings={settings} catalogue={catalogue} session={openSession(catalogue.security)} />, root);
 }

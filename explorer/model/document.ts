@@ -92,15 +92,15 @@ export interface Catalogue {
   readonly security: Readonly<Record<string, SecurityScheme>>;
 }
 
-/** Reads the OpenAPI document. */
-export function readDocument(document: OpenApiDocument): Catalogue {
+/** Reads the OpenAPI document. `mount` stands before every path, as the server of the document says. */
+export function readDocument(document: OpenApiDocument, mount = ''): Catalogue {
   const schemas = document.components?.schemas ?? {};
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
       .filter(([method]) => method !== 'head' && method !== 'options')
       .map(([method, described]) => ({
         tag: described.tags?.[0] ?? '',
-        operation: operationOf(document, path, method, described),
+        operation: operationOf(document, mount + path, method, described),
       })),
   );
   const names = [...new Set([...(document.tags ?? []).map(({ name }) => name), ...operations.map(({ tag }) => tag)])];

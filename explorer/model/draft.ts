@@ -100,11 +100,9 @@ export function draftValue(field: Field, draft: Draft, path: string, faults: Fau
   return scalarOf(field, String(draft), path, faults);
 }
 
-/** A field without a value. A field that must have one is sent as null, so that the server names what is missing. */
-function missing(field: Field): unknown {
-  if (field.nullable) return null;
-  if (isText(field) && field.required) return '';
-  return undefined;
+/** A field without a value is left out if it cannot be null, so that the server names what is missing. */
+function missing({ nullable }: Field): unknown {
+  return nullable ? null : undefined;
 }
 
 function isText({ kind }: Field): boolean {

@@ -46,9 +46,12 @@ export interface Variant {
 const longText = 250;
 const deepest = 8;
 
-/** The form of a body. */
-export function formOf(schemas: Schemas, body: Schema): FieldOf<'object'> | FieldOf<'json'> | FieldOf<'list'> | Field {
-  return fieldOf(schemas, '', body, true, 0);
+/** The form of a body. If a list of bodies is allowed as well, the form is that of one. */
+export function formOf(schemas: Schemas, body: Schema): Field {
+  const { anyOf, oneOf } = resolve(schemas, body);
+  const single = (oneOf ?? anyOf ?? []).filter((option) => !typesOf(resolve(schemas, option)).includes('array'));
+  const [only] = single;
+  return fieldOf(schemas, '', only && single.length === 1 ? only : body, true, 0);
 }
 
 export function fieldOf(schemas: Schemas, name: string, schema: Schema, required: boolean, depth: number): Field {

@@ -1,8 +1,8 @@
-import type { ObjectDraft } from '../model/draft.ts';
+import type { Draft } from '../model/draft.ts';
 
 /** What a form keeps so that a reload loses nothing. */
 export interface StoredDraft {
-  readonly draft: ObjectDraft;
+  readonly draft: Draft;
   /** The row that was edited, as it was loaded; null for a new one. */
   readonly row: Readonly<Record<string, unknown>> | null;
   readonly tag: string | null;
@@ -27,4 +27,9 @@ export function saveDraft(address: string, stored: StoredDraft | null): void {
   } catch {
     // the storage is full: the form works on, but a reload would lose it
   }
+}
+
+/** Forgets everything that was typed. The application may keep other things in the same storage. */
+export function forgetDrafts(): void {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);
 }

@@ -1,5 +1,6 @@
 import type { Credential } from '../model/code.ts';
 import type { SecurityScheme } from '../model/document.ts';
+import { forgetDrafts } from './drafts.ts';
 
 const storageKey = 'declarest-explorer-credential';
 
@@ -54,7 +55,7 @@ export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
     },
     signOut() {
       localStorage.removeItem(storageKey);
-      sessionStorage.clear();
+      forgetDrafts();
       change(null);
     },
     refuse(request: string) {

@@ -5,8 +5,9 @@ import { type Api, apiOfModel, type Operation } from '../model/document.ts';
 import { type Draft, draftOf, draftValue, type Fault } from '../model/draft.ts';
 import { filtersOf } from '../model/filters.ts';
 import { type Field, formOf } from '../model/form-model.ts';
-import { entriesOf, placeholderQuery, requestTarget, type View, withParameters } from '../model/location.ts';
+import { addressOf, entriesOf, placeholderQuery, requestTarget, type View, withParameters } from '../model/location.ts';
 import { modelsOf, propertiesOf, resolve, type Schema } from '../model/schema.ts';
+import { loadDraft, type StoredDraft, saveDraft } from '../net/drafts.ts';
 import { type Answer, randomKey, send } from '../net/send.ts';
 import { CodePanel } from './code-panel.tsx';
 import { getRequest, useApp, useGet } from './context.ts';
@@ -124,13 +125,23 @@ function Reading({ api, operation, view }: PartProps) {
   );
 }
 
+type Stored = Pick<StoredDraft, 'draft' | 'key'>;
+
+function begin(form: Field | null): Stored {
+  const draft = form ? draftOf(form, form.kind === 'object' ? {} : undefined, labelOf) : null;
+  return { draft, key: randomKey() };
+}
+
 function Writing({ api, operation, view }: PartProps) {
-  const { announce, catalogue, session } = useApp();
+  const { announce, catalogue, session, settings } = useApp();
   const form = operation.body ? formOf(catalogue.schemas, operation.body) : null;
-  const [draft, setDraft] = useState<Draft>(() =>
-    form ? draftOf(form, form.kind === 'object' ? {} : undefined, labelOf) : null,
-  );
-  const [key, setKey] = useState(randomKey);
+  const address = addressOf(settings.mount, view);
+  const [{ draft, key }, setStored] = useState<Stored>(() => loadDraft(address) ?? begin(form));
+  const change = (next: Draft) => {
+    const stored = { draft: next, key, row: null, tag: null };
+    setStored(stored);
+    saveDraft(address, stored);
+  };
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [local, setLocal] = useState<readonly Fault[]>([]);
   const [isBusy, setBusy] = useState(false);
@@ -151,7 +162,8 @@ function Writing({ api, operation, view }: PartProps) {
     setBusy(false);
     setAnswer(got);
     if (got.ok) {
-      setKey(randomKey());
+      setStored({ draft, key: randomKey() });
+      saveDraft(address, null);
       announce('Done');
     }
   };
@@ -165,7 +177,7 @@ function Writing({ api, operation, view }: PartProps) {
       <Parameters operation={operation} view={view} />
       <form class="stack entity-form" onSubmit={submit} noValidate>
         {answer && !answer.ok && <ProblemBox problem={answer.problem} focus />}
-        {form && <Body form={form} draft={draft} faults={messages} onChange={setDraft} />}
+        {form && <Body form={form} draft={draft} faults={messages} onChange={change} />}
         <p class="row">
           <button type="submit" class="primary" disabled={isBusy}>
             {isBusy ? 'Sending…' : wordsOf(actionLabel(api, operation))}

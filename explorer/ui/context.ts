@@ -19,6 +19,8 @@ export interface App {
   /** Says something to screen readers, and shows it for a moment. */
   readonly announce: (text: string) => void;
   readonly openSignIn: () => void;
+  /** Whether a link was followed: then the heading of the new view takes the focus. */
+  readonly hasMoved: boolean;
 }
 
 export const AppContext = createContext<App>(null as never);
@@ -42,20 +44,21 @@ export interface Loaded {
 /** Sends a GET request, again whenever its target or the caller changes. Null sends nothing. */
 export function useGet(target: string | null): Loaded {
   const { caller, session } = useApp();
-  const [state, setState] = useState<{ answer: Answer | null; key: string }>({ answer: null, key: '' });
+  const [state, setState] = useState<{ answer: Answer | null; key: string; caller: number }>({ answer: null, key: '', caller });
   const [attempt, setAttempt] = useState(0);
   const key = `${caller} ${attempt} ${target}`;
   useEffect(() => {
     if (target === null) return;
     const aborter = new AbortController();
     send(session, getRequest(target), aborter.signal).then(
-      (answer) => setState({ answer, key }),
+      (answer) => setState({ answer, key, caller }),
       () => {},
     );
     return () => aborter.abort();
   }, [key]);
   const reload = () => setAttempt((count) => count + 1);
-  return { answer: state.answer, isLoading: target !== null && state.key !== key, reload };
+  // what another caller saw is not shown any more
+  return { answer: state.caller === caller ? state.answer : null, isLoading: target !== null && state.key !== key, reload };
 }
 
 export function getRequest(target: string): SentRequest {

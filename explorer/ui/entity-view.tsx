@@ -9,7 +9,7 @@ import { getRequest, useApp, useGet } from './context.ts';
 import { actionLabel, actionName } from './list-view.tsx';
 import { Dialog, Heading, Link, Spinner } from './parts.tsx';
 import { ProblemBox } from './problem.tsx';
-import { Json, propertySchema, Value } from './value.tsx';
+import { propertySchema, RawJson, Value } from './value.tsx';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -48,12 +48,7 @@ export function EntityView({ api, id, query }: EntityProps) {
       {row && <Fields api={api} id={id} query={query} row={row} tag={tag} onChanged={reload} />}
       {api.get && target !== null && (
         <div class="below">
-          {row && (
-            <details class="raw">
-              <summary>JSON</summary>
-              <Json value={row} />
-            </details>
-          )}
+          {row && <RawJson value={row} target={target} />}
           <CodePanel api={api} operation={api.get} request={getRequest(target)} />
         </div>
       )}

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { wordsOf } from '../model/columns.ts';
 import type { Catalogue } from '../model/document.ts';
 import { addressOf, type View, viewOf } from '../model/location.ts';
@@ -27,10 +27,14 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
   const [caller, setCaller] = useState(session.changes);
   const [message, setMessage] = useState('');
   const [isSigningIn, setSigningIn] = useState(false);
+  const hasMoved = useRef(false);
 
   useEffect(() => session.listen(() => setCaller(session.changes)), []);
   useEffect(() => {
-    const show = () => setView(current());
+    const show = () => {
+      hasMoved.current = true;
+      setView(current());
+    };
     addEventListener('popstate', show);
     return () => removeEventListener('popstate', show);
   }, []);
@@ -45,6 +49,7 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
 
   const go = useCallback<App['go']>((next, { replace = false, state = null } = {}) => {
     const address = addressOf(settings.mount, next);
+    hasMoved.current = true;
     if (replace) history.replaceState(state, '', address);
     else {
       history.pushState(state, '', address);
@@ -56,7 +61,7 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
   }, []);
   const openSignIn = useCallback(() => setSigningIn(true), []);
   const app = useMemo(
-    () => ({ settings, catalogue, session, view, caller, go, announce: setMessage, openSignIn }),
+    () => ({ settings, catalogue, session, view, caller, go, announce: setMessage, openSignIn, hasMoved: hasMoved.current }),
     [view, caller],
   );
   return (

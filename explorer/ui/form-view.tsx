@@ -36,9 +36,11 @@ export function FormView({ api, id, query }: FormViewProps) {
   const [isRestored] = useState(stored !== null);
   const target = id !== null && api.get && stored === null ? requestTarget(api.get.path, query, id) : null;
   const { answer, reload } = useGet(target);
-  const form = operation?.body
+  const whole = operation?.body
     ? withReadReferences(catalogue.schemas, formOf(catalogue.schemas, operation.body), api.item)
     : null;
+
+  const form = whole?.kind === 'object' && stored?.row ? ofRow(whole, stored.row) : whole;
 
   useEffect(() => {
     if (stored !== null || form?.kind !== 'object') return;
@@ -74,7 +76,10 @@ export function FormView({ api, id, query }: FormViewProps) {
       </div>
       {operation === null && <p class="notice">This API does not offer this operation.</p>}
       {answer && !answer.ok && <ProblemBox problem={answer.problem} onRetry={reload} />}
-      {operation && !stored && !(answer && !answer.ok) && <Spinner />}
+      {operation && form?.kind !== 'object' && (
+        <p class="notice">The body of this operation has no form. Send it with another tool.</p>
+      )}
+      {form?.kind === 'object' && !stored && !(answer && !answer.ok) && <Spinner />}
       {operation && stored && form?.kind === 'object' && (
         <Form
           api={api}
@@ -108,6 +113,7 @@ interface FormProps extends FormViewProps {
 function Form(props: FormProps) {
   const { api, form, id, isRestored, onDone, onStored, query, stored } = props;
   const { announce, go } = useApp();
+  const draft = stored.draft as ObjectDraft;
   const [local, setLocal] = useState<readonly Fault[]>([]);
   const element = useRef<HTMLFormElement>(null);
   const { request, faults, isEmpty } = requestOf(props);
@@ -125,6 +131,11 @@ function Form(props: FormProps) {
     if (messages.size > 0) element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [saving.problem, local]);
 
+  const cancel = () => {
+    onDone();
+    const kept = placeholderQuery(query);
+    go(id === null ? { kind: 'list', api: api.name, query: kept } : { kind: 'entity', api: api.name, id, query: kept });
+  };
   const submit = (event: Event) => {
     event.preventDefault();
     setLocal(faults);
@@ -144,7 +155,13 @@ function Form(props: FormProps) {
           </button>
         </p>
       )}
-      {saving.problem && <ProblemBox problem={saving.problem} focus={messages.size === 0} />}
+      {saving.problem && (
+        <ProblemBox
+          problem={saving.problem}
+          focus={messages.size === 0}
+          {...(messages.size > 0 && others.length === 0 && { text: 'Check the marked fields.' })}
+        />
+      )}
       {saving.problem?.code === 'idempotency_key_reused' && (
         <p class="notice row spread">
           <span>An earlier attempt may have succeeded. Look at the list before you save again.</span>
@@ -169,7 +186,7 @@ function Form(props: FormProps) {
           form={form}
           base={stored.row}
           theirs={saving.theirs.row}
-          draft={stored.draft}
+          draft={draft}
           onChoice={(draft) => {
             if (!saving.theirs) return;
             const next = { ...stored, draft, row: saving.theirs.row, tag: saving.theirs.tag };
@@ -180,7 +197,7 @@ function Form(props: FormProps) {
       )}
       <ObjectFields
         field={form}
-        draft={stored.draft}
+        draft={draft}
         path=""
         faults={messages}
         onChange={(draft) => onStored({ ...stored, draft: draft as ObjectDraft })}
@@ -189,16 +206,9 @@ function Form(props: FormProps) {
         <button type="submit" class="primary" disabled={saving.isBusy}>
           {saving.isBusy ? 'Saving…' : id === null ? 'Create' : 'Save'}
         </button>
-        <Link
-          class="button"
-          to={
-            id === null
-              ? { kind: 'list', api: api.name, query: placeholderQuery(query) }
-              : { kind: 'entity', api: api.name, id, query }
-          }
-        >
+        <button type="button" onClick={cancel}>
           Cancel
-        </Link>
+        </button>
       </p>
       <CodePanel api={api} operation={props.operation} request={request} />
     </form>
@@ -211,7 +221,8 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
   faults: readonly Fault[];
   isEmpty: boolean;
 } {
-  const { draft, key, row, tag } = stored;
+  const { key, row, tag } = stored;
+  const draft = stored.draft as ObjectDraft;
   const target = requestTarget(operation.path, query, id);
   const headers = {
     ...(operation.takesKey && { 'Idempotency-Key': key }),
@@ -224,6 +235,13 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
   const { values, faults } = editedValues(form, row, draft);
   const body = operation.method === 'PATCH' ? changedFields(writable(form, row), values) : values;
   return { request: { method: operation.method, target, headers, body }, faults, isEmpty: Object.keys(body).length === 0 };
+}
+
+/** The form without the fields of other classes: that of an existing row is known. */
+function ofRow(form: FieldOf<'object'>, row: Row): FieldOf<'object'> {
+  const type = form.typeKey === null ? undefined : row[form.typeKey];
+  const own = form.variants.filter((variant) => variant.type === String(type));
+  return own.length === 0 ? form : { ...form, variants: own };
 }
 
 function faultsOf(local: readonly Fault[], violations: readonly { propertyPath: string; title: string }[]): Faults {

@@ -11,7 +11,7 @@ import { isPage, Pager } from './pager.tsx';
 import { Heading, Link, Spinner } from './parts.tsx';
 import { missingPlaceholders, Placeholders } from './placeholders.tsx';
 import { ProblemBox } from './problem.tsx';
-import { hasEntityView } from './value.tsx';
+import { hasEntityView, RawJson } from './value.tsx';
 
 export function ListView({ api, query }: { readonly api: Api; readonly query: string }) {
   const kept = placeholderQuery(query);
@@ -26,11 +26,9 @@ export function ListView({ api, query }: { readonly api: Api; readonly query: st
         {api.description !== null && <p class="lead">{api.description}</p>}
       </div>
       {anyOperation && placeholdersOf(anyOperation).length > 0 && <Placeholders operation={anyOperation} query={query} />}
-      {api.list ? (
-        missingPlaceholders(api.list, query).length === 0 && <Rows api={api} list={api.list} query={query} />
-      ) : (
-        <p class="notice">This API does not offer a list.</p>
-      )}
+      {api.list
+        ? missingPlaceholders(api.list, query).length === 0 && <Rows api={api} list={api.list} query={query} />
+        : hasEntityView(api) && <p class="notice">This API does not offer a list. Open a row by its id.</p>}
       {!api.list && hasEntityView(api) && <OpenById api={api} query={kept} />}
     </>
   );
@@ -110,6 +108,7 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
       )}
       <div class="below">
         {api.exports.length > 0 && <Exports api={api} query={query} />}
+        {page && <RawJson value={page} target={target} />}
         <CodePanel api={api} operation={list} request={getRequest(target)} />
       </div>
     </>

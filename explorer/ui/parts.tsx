@@ -29,8 +29,10 @@ export function Link({ to, class: className, state, current, children }: LinkPro
 
 /** The heading of a view. It gets the focus when the view opens, so that screen readers say where they are. */
 export function Heading({ children, focusKey }: { readonly children: ComponentChildren; readonly focusKey: string }) {
+  const { hasMoved } = useApp();
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
+    if (!hasMoved) return;
     if (document.activeElement === document.body || document.activeElement === null) ref.current?.focus({ preventScroll: true });
   }, [focusKey]);
   return (

@@ -10,8 +10,16 @@ const hints: Readonly<Record<number, string>> = {
   429: 'There were too many requests. Wait a moment, then try again.',
 };
 
+interface ProblemProps {
+  readonly problem: Problem;
+  /** Stands in place of the detail. */
+  readonly text?: string;
+  readonly onRetry?: () => void;
+  readonly focus?: boolean;
+}
+
 /** Why a request was rejected, and what to do. */
-export function ProblemBox({ problem, onRetry, focus }: { problem: Problem; onRetry?: () => void; focus?: boolean }) {
+export function ProblemBox({ problem, text = problem.detail, onRetry, focus }: ProblemProps) {
   const { openSignIn, session } = useApp();
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -23,9 +31,9 @@ export function ProblemBox({ problem, onRetry, focus }: { problem: Problem; onRe
       <p class="problem-title">
         <strong>{problem.title}</strong> {problem.status > 0 && <span class="badge">{problem.status}</span>}
       </p>
-      {problem.detail !== '' && (
+      {text !== '' && (
         <p>
-          <bdi>{problem.detail}</bdi>
+          <bdi>{text}</bdi>
         </p>
       )}
       {hint !== undefined && <p>{hint}</p>}

@@ -55,48 +55,52 @@ export function SignIn({ onClose }: { readonly onClose: () => void }) {
             </a>
           </p>
         )}
-        {schemes.length > 1 && (
-          <label>
-            Kind of credential
-            <select value={scheme} onChange={(event) => setScheme(event.currentTarget.value)}>
-              {schemes.map(([name, { type }]) => (
-                <option key={name} value={name}>
-                  {type === 'apiKey' ? 'API key' : 'Token'}
-                </option>
-              ))}
-            </select>
-          </label>
+        {schemes.length > 0 && (
+          <>
+            {schemes.length > 1 && (
+              <label>
+                Kind of credential
+                <select value={scheme} onChange={(event) => setScheme(event.currentTarget.value)}>
+                  {schemes.map(([name, { type }]) => (
+                    <option key={name} value={name}>
+                      {type === 'apiKey' ? 'API key' : 'Token'}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            )}
+            <label>
+              {session.schemes[scheme]?.type === 'apiKey' ? 'API key' : 'Token'}
+              <textarea
+                rows={3}
+                value={secret}
+                spellcheck={false}
+                autocomplete="off"
+                aria-invalid={fault !== null}
+                aria-describedby={fault === null ? undefined : 'sign-in-fault'}
+                onInput={(event) => setSecret(event.currentTarget.value)}
+              />
+            </label>
+            {fault !== null && (
+              <p class="fault" id="sign-in-fault" role="alert">
+                {fault}
+              </p>
+            )}
+            <label class="check">
+              <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} />
+              Remember in this browser
+            </label>
+            <p class="soft">Without this, the token stays in memory until you close or reload the page.</p>
+            <p class="row end">
+              <button type="button" onClick={onClose}>
+                Cancel
+              </button>
+              <button type="submit" class="primary">
+                Sign in
+              </button>
+            </p>
+          </>
         )}
-        <label>
-          {session.schemes[scheme]?.type === 'apiKey' ? 'API key' : 'Token'}
-          <textarea
-            rows={3}
-            value={secret}
-            spellcheck={false}
-            autocomplete="off"
-            aria-invalid={fault !== null}
-            aria-describedby={fault === null ? undefined : 'sign-in-fault'}
-            onInput={(event) => setSecret(event.currentTarget.value)}
-          />
-        </label>
-        {fault !== null && (
-          <p class="fault" id="sign-in-fault" role="alert">
-            {fault}
-          </p>
-        )}
-        <label class="check">
-          <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} />
-          Remember in this browser
-        </label>
-        <p class="soft">Without this, the token stays in memory until you close or reload the page.</p>
-        <p class="row end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Sign in
-          </button>
-        </p>
       </form>
     </Dialog>
   );

@@ -2,8 +2,8 @@ import { useApp } from './context.ts';
 import { Link } from './parts.tsx';
 
 export function TopBar() {
-  const { announce, catalogue, openSignIn, session } = useApp();
-  const needsSignIn = Object.keys(session.schemes).length > 0;
+  const { announce, catalogue, openSignIn, session, settings } = useApp();
+  const needsSignIn = Object.keys(session.schemes).length > 0 || settings.login !== null;
   const signOut = () => {
     session.signOut();
     announce('Signed out');

@@ -57,7 +57,7 @@ function Text({ schema, text, compact }: { schema: Schema; text: string; compact
   if (contentEncoding === 'base64') return <span class="soft">{numbers.format(Math.floor((text.length * 3) / 4))} bytes</span>;
   if (format === 'uuid') return <code title={text}>{compact ? `${text.slice(0, 8)}…` : text}</code>;
   if (text === '') return <span class="soft">empty text</span>;
-  if (compact) return <bdi class="clamp">{shortened(text, 160)}</bdi>;
+  if (compact) return <bdi class={text.length <= shortText ? 'short' : 'clamp'}>{shortened(text, 160)}</bdi>;
   if (/^https?:\/\/[^\s<>"]+$/i.test(text) && text.length < 2000)
     return (
       <a href={text} target="_blank" rel="noopener noreferrer">
@@ -76,6 +76,8 @@ function Text({ schema, text, compact }: { schema: Schema; text: string; compact
 }
 
 const longest = 1000;
+/** Shorter texts stay on one line in lists. */
+const shortText = 32;
 
 function Time({ text, format }: { text: string; format: 'date' | 'date-time' }) {
   const time = new Date(text);
@@ -132,7 +134,8 @@ function ObjectValue({ schema, value, compact }: { schema: Schema; value: Row; c
   const entries = Object.entries(value);
   if (compact) {
     const texts = entries.flatMap(([, each]) => (each === null || typeof each === 'object' ? [] : [String(each)]));
-    return <bdi class="clamp">{shortened(texts.join(', '), 160)}</bdi>;
+    const text = shortened(texts.join(', '), 160);
+    return <bdi class={text.length <= shortText ? 'short' : 'clamp'}>{text}</bdi>;
   }
   return (
     <dl class="embedded">
@@ -155,6 +158,24 @@ export function Json({ value, compact = false }: { readonly value: unknown; read
     <Scroll label="JSON" class="code">
       <pre>{shortened(text, 100_000)}</pre>
     </Scroll>
+  );
+}
+
+/** The body of a response, and the address where it comes from. */
+export function RawJson({ value, target }: { readonly value: unknown; readonly target: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="raw" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>JSON</summary>
+      {isOpen && (
+        <>
+          <p class="raw-link">
+            <a href={target}>{target}</a>
+          </p>
+          <Json value={value} />
+        </>
+      )}
+    </details>
   );
 }
 
