@@ -98,11 +98,11 @@ describe('a browser that opens an address', () => {
   });
 
   test.each([
-    ['/api/guarded.json', 401, 'authentication_required'],
-    ['/api/note/99.json', 404, 'entity_not_found'],
-    ['/nowhere"><script>alert(1)</script>', 404, 'not_found'],
-    ['//evil.example/x', 404, 'not_found'],
-  ])('gets a page about the problem at %s', async (url, status, code) => {
+    ['/api/guarded.json?page=1', 401, 'authentication_required', '/explorer/guarded?page=1'],
+    ['/api/note/99.json', 404, 'entity_not_found', '/explorer/note/99'],
+    ['/nowhere"><script>alert(1)</script>', 404, 'not_found', '/explorer'],
+    ['//evil.example/x', 404, 'not_found', '/explorer'],
+  ])('gets a page about the problem at %s', async (url, status, code, explorer) => {
     const { body, headers, statusCode } = await open(url);
     const program = await app.inject(url);
     expect(program.json()).toMatchObject({ status, code });
@@ -114,7 +114,7 @@ describe('a browser that opens an address', () => {
     const escaped = detail.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
     expect(body).toContain(escaped);
     expect(body).not.toMatch(/<script|href="\/\//);
-    for (const place of ['/explorer', '/docs', '/']) expect(body).toContain(`href="${place}"`);
+    for (const place of [explorer, '/docs', '/']) expect(body).toContain(`href="${place}"`);
     // its link to the JSON
     if (!url.startsWith('/api/')) return;
     const again = await open(url, { referer: `http://localhost:80${url}` });
@@ -153,7 +153,7 @@ describe('a browser that opens an address', () => {
     expect(headers.location).toBe('/outer/v1/explorer/note?page=1');
     const missing = await host.inject({ url: '/v1/api/note/99.json', headers: browser });
     expect(missing.statusCode).toBe(404);
-    expect(missing.body).toContain('href="/outer/v1/explorer"');
+    expect(missing.body).toContain('href="/outer/v1/explorer/note/99"');
     const theirs = await host.inject({ url: '/theirs', headers: browser });
     expect(theirs.headers['content-type']).toContain('application/json');
     await host.close();

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { brotliCompressSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
@@ -44,6 +45,7 @@ await send('/note.json', { method: 'POST', headers, body: '{' });
 await send('/note/1.json');
 await send('/note/1.json', { method: 'PUT' });
 await send('/docs');
+await send('/explorer');
 await send('/openapi.json');
 const greeting = await fetch(url + '/', { headers: { accept: 'text/html' } });
 statuses['GET /'] = greeting.status;
@@ -59,6 +61,7 @@ const statuses = {
   'GET /note/1.json': 200,
   'PUT /note/1.json': 405,
   'GET /docs': 200,
+  'GET /explorer': 200,
   'GET /openapi.json': 200,
   'GET /': 200,
 };
@@ -108,19 +111,23 @@ describe('in a bundle of one file', () => {
     await made.close();
   });
 
-  test('the docs page is left out with a warning, and everything else is served', async () => {
+  test('the docs page and the explorer are left out with a warning, and everything else is served', async () => {
     const { warnings, ...served } = await output(process.execPath, [bundle()], 'sqlite::memory:', tmpdir());
-    expect(served).toEqual({ results, statuses: { ...statuses, 'GET /docs': 404 } });
+    expect(served).toEqual({ results, statuses: { ...statuses, 'GET /docs': 404, 'GET /explorer': 404 } });
     const place = join(dirname(bundle()), 'declarest-assets');
     expect(warnings).toEqual([expect.stringContaining(`Copy node_modules/declarest/assets to ${place}, or keep the package`)]);
   });
 
-  test('the docs page is served from files beside the bundle', async () => {
+  test('the docs page and the explorer are served from files beside the bundle', async () => {
     const place = join(dirname(bundle()), 'declarest-assets');
     cpSync(join(root, 'assets'), place, { recursive: true });
     const viewer = join(root, 'node_modules/swagger-ui-dist');
     mkdirSync(join(place, 'swagger-ui'), { recursive: true });
     for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) cpSync(join(viewer, name), join(place, 'swagger-ui', name));
+    // compressed, as in the package
+    mkdirSync(join(place, 'explorer'));
+    for (const name of ['explorer.css', 'explorer.js', 'index.html'])
+      writeFileSync(join(place, 'explorer', `${name}.br`), brotliCompressSync('<title>Explorer</title>'));
     const served = await output(process.execPath, [bundle()], 'sqlite::memory:', tmpdir());
     expect(served).toEqual({ results, statuses, warnings: [] });
   });

@@ -30,9 +30,14 @@ export function offerExplorer(app: FastifyInstance, described: Described, parts:
 
   const show = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
     const base = baseOf(request);
+    const view = viewOf(request, shown);
     if (isProblem(reply) && typeof payload === 'string') {
       const { problemPage } = await pages();
-      const links = { docs: docs && base + docs, explorer: base + explorer, home: home ? `${base}/` : null };
+      const links = {
+        docs: docs && base + docs,
+        explorer: view === null ? base + explorer : `${base}${explorer}/${view}`,
+        home: home ? `${base}/` : null,
+      };
       const { title } = infoOf(directory, declaration.openapi);
       const explain = explains ? `${base}${explorer}/explain` : null;
       const about = { assets: files.assets, directory, explain, links, login: declaration.explorer.login, title };
@@ -41,8 +46,7 @@ export function offerExplorer(app: FastifyInstance, described: Described, parts:
       reply.headers({ ...page.headers, 'cache-control': 'no-store' }).removeHeader('content-length');
       return page.html;
     }
-    const view = viewOf(request, reply, shown);
-    if (view === null) return payload;
+    if (view === null || (reply.statusCode !== 200 && reply.statusCode !== 304)) return payload;
     if (payload instanceof Readable) payload.destroy();
     for (const name of ['content-type', 'content-length', 'etag', 'last-modified', 'link']) reply.removeHeader(name);
     addVary(reply, 'accept');
@@ -67,12 +71,12 @@ function isProblem(reply: FastifyReply): boolean {
   return [401, 403, 404].includes(reply.statusCode) && type.startsWith('application/problem+json');
 }
 
-/** The address of the view of a response, below the path of the explorer; null if there is none. */
-function viewOf(request: FastifyRequest, reply: FastifyReply, shown: ReadonlyMap<string, RouteRecord>): string | null {
+/** The address of the view of a request, below the path of the explorer; null if there is none. */
+function viewOf(request: FastifyRequest, shown: ReadonlyMap<string, RouteRecord>): string | null {
   const { path, query } = targetOf(request.url);
   const { pattern } = (request.routeOptions.config ?? {}) as { pattern?: string };
   const record = shown.get(pattern ?? '');
-  if (!record || !path.endsWith('.json') || (reply.statusCode !== 200 && reply.statusCode !== 304)) return null;
+  if (!record || !path.endsWith('.json')) return null;
   const { id, ...others } = request.params as Readonly<Record<string, string>>;
   const place = [ownerOf(record), ...(id === undefined ? [] : [id])].map(segment).join('/');
   // the values of placeholders in the base path are parameters in braces

@@ -22,7 +22,7 @@ const Person = defineEntity({
   },
 });
 
-describe.each(databases)('forms of the explorer on %s', (kind) => {
+describe.each(databases)('the explorer with a table of 1,000,000 rows on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   let browser: Browser;
@@ -79,7 +79,7 @@ describe.each(databases)('forms of the explorer on %s', (kind) => {
     return watched;
   }
 
-  test('a row that references a table of 1,000,000 rows opens with few bytes, and its reference is picked page by page', async () => {
+  test('opens a row that references it with few bytes, and picks the reference page by page', async () => {
     const watched = await signedIn('/explorer');
     const { page } = watched;
     await page.locator('nav[aria-label="APIs"] a[href="/explorer/person"]').click();
@@ -104,63 +104,6 @@ describe.each(databases)('forms of the explorer on %s', (kind) => {
     await page.locator('dl.fields').getByText('City 123456').waitFor();
     expect(watched.requests.length - before).toBeLessThanOrEqual(12);
     expect(watched.received()).toBeLessThan(50_000);
-    watched.expectQuiet();
-    await page.close();
-  });
-
-  test('a rejected request leaves the form as it was, also after signing in and after a reload', async () => {
-    const watched = await signedIn('/explorer/person/~new');
-    const { page } = watched;
-    const name = page.locator('#field-name');
-    await name.fill('first');
-    await page.locator('#field-city').click();
-    await page.locator('.candidates button').nth(2).click();
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    // the name is taken: 409
-    await page.locator('.problem').waitFor();
-    expect(await name.inputValue()).toBe('first');
-    expect(await page.locator('#field-city').textContent()).toContain('City 3');
-
-    await name.fill('x'.repeat(21));
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.locator('#field-name-fault').waitFor();
-    expect(await name.inputValue()).toBe('x'.repeat(21));
-
-    await name.fill('third');
-    // the token was in memory only
-    await page.reload();
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.locator('.problem').getByText('401').waitFor();
-    expect(await name.inputValue()).toBe('third');
-    expect(await page.locator('#field-city').textContent()).toContain('City 3');
-    await page.locator('.top-bar').getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'Ada' }).click();
-    await page.locator('dialog[open]').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.locator('dl.fields').getByText('third').waitFor();
-    watched.expectQuiet();
-    await page.close();
-  });
-
-  test('a concurrent change shows both versions, and the choice is saved', async () => {
-    const watched = await signedIn('/explorer/person/2');
-    const { page } = watched;
-    await page.locator('.view-head').getByText('Edit', { exact: true }).click();
-    await page.locator('#field-name').fill('mine');
-    const theirs = await app.request('PATCH', '/api/person/2.json', {
-      as: { id: 1, roles: ['ROLE_A'] },
-      json: { name: 'theirs' },
-    });
-    expect(theirs.status).toBe(200);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    const conflict = page.locator('.conflict');
-    await conflict.getByText('theirs').first().waitFor();
-    expect(await conflict.textContent()).toContain('mine');
-    expect(await page.locator('#field-name').inputValue()).toBe('mine');
-    expect(watched.requests.findLast(({ method }) => method === 'PATCH')?.headers).toHaveProperty('if-match');
-    await conflict.getByLabel('Yours').check();
-    await conflict.getByRole('button', { name: 'Save with these choices' }).click();
-    await page.locator('dl.fields').getByText('mine').waitFor();
     watched.expectQuiet();
     await page.close();
   });
