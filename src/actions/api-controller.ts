@@ -23,20 +23,21 @@ import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
-import { declaredList, type Model, type ModelQuery, metasOf } from './controller-models.ts';
+import { declaredList, metasOf } from './controller-models.ts';
 import { anyBodyOf, bodyOf, create, validationGroups } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
 import { type ControllerHooks, EarlyReply } from './hooks.ts';
 import { link } from './link.ts';
 import { listEntities } from './list.ts';
+import type { Model, ModelQuery } from './model-types.ts';
 import { declaredNames, refuseUndeclared } from './parameters.ts';
 import { checkPrecondition } from './precondition.ts';
 import { writes } from './respond.ts';
 import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, visibleQuery } from './start/runtime.ts';
 
-export type { Model, ModelQuery } from './controller-models.ts';
+export type { Model, ModelQuery } from './model-types.ts';
 
 /** Queries of `query()`, which are not restricted again. */
 const restrictedQueries = new WeakSet<object>();
