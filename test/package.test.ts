@@ -301,9 +301,7 @@ describe('the built package', () => {
   test('contains the usual project files, and no sources', () => {
     const [{ files }] = pack('--dry-run');
     const paths = files.map((file: { path: string }) => file.path);
-    expect(paths).toEqual(
-      expect.arrayContaining(['README.md', 'LICENSE', 'sbom.json', 'lib/index.js', 'types/index.d.ts']),
-    );
+    expect(paths).toEqual(expect.arrayContaining(['README.md', 'LICENSE', 'sbom.json', 'lib/index.js', 'types/index.d.ts']));
     // the runtime of generated clients and the files of new applications go out as they are
     const sources = paths.filter((path: string) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
     expect(sources.filter((path: string) => !path.startsWith('assets/init/'))).toEqual(['assets/client-runtime.ts']);

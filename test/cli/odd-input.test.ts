@@ -27,8 +27,8 @@ describe('the command', () => {
   test.each([
     [['check', '/etc/hosts'], 2, '/etc/hosts is not a directory; give the directory of an application'],
     [['check', long], 1, 'name too long; check the path and its permissions'],
-    [['init', long], 1, 'name too long; check the path and its permissions'],
-    [['init', '/etc/hosts/blog'], 2, 'cannot create the directory'],
+    [['init', long], 2, 'cannot write the application: ENAMETOOLONG: name too long. Nothing was written'],
+    [['init', '/etc/hosts/blog'], 2, 'cannot write the application: ENOTDIR: not a directory'],
     [['init', '/proc/blog'], 2, 'cannot create the directory'],
     [['init', 'blog', '--database', 'mysql'], 2, '--database must be one of sqlite, postgresql, not "mysql"\n'],
     [['pull', '--from', 'postgresql://%zz'], 2, '--from must be a URL with the name of a database: postgresql://user@host/name'],

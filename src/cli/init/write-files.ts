@@ -35,8 +35,13 @@ export function writeNewFiles(directory: string, shown: string, files: ReadonlyM
     if (error instanceof CallFailure) throw error;
     for (const file of written) rmSync(file, { force: true });
     for (const folder of folders.reverse()) removeIfEmpty(folder);
-    throw new CallFailure(`cannot write the application: ${(error as Error).message}. Nothing was written`);
+    throw new CallFailure(`cannot write the application: ${reasonOf(error as Error)}. Nothing was written`);
   }
+}
+
+/** The message of an error, without the path if that is very long. */
+function reasonOf({ message }: Error): string {
+  return message.length > 300 ? (message.split(',')[0] as string) : message;
 }
 
 /**
