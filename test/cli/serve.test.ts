@@ -60,6 +60,7 @@ describe('a served application', () => {
         'PUBLIC  GET,HEAD /api/person/{id}.{_format}  app_api_single_person__entity',
         'development mode (NODE_ENV is not set)',
         `docs on ${url}/docs`,
+        `explorer on ${url}/explorer`,
         '',
       ].join('\n'),
     );

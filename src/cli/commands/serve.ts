@@ -224,9 +224,12 @@ async function announceAccess({ declaration, records, warnings }: Application, {
 
 async function announceListening(application: Application, address: string, { env, stderr, stdout }: Io): Promise<void> {
   const { placesOf, servedParts } = await import('../../openapi/places.ts');
-  const { docs } = placesOf(application.declaration, application.records, servedParts(application, true));
+  const { docs, explorer } = placesOf(application.declaration, application.records, servedParts(application, true));
   const mode = `${modeOf(env)} mode${env.NODE_ENV ? '' : ' (NODE_ENV is not set)'}`;
-  say(stderr, docs === null ? mode : `${mode}\ndocs on ${address}${docs}`);
+  const pages = Object.entries({ docs, explorer }).flatMap(([name, path]) =>
+    path === null ? [] : [`${name} on ${address}${path}`],
+  );
+  say(stderr, [mode, ...pages].join('\n'));
   say(stdout, `listening on ${address}`);
 }
 
