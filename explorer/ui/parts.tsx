@@ -56,6 +56,7 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
     const dialog = ref.current;
     const before = document.activeElement as HTMLElement | null;
     if (dialog && !dialog.open) dialog.showModal();
+    dialog?.querySelector<HTMLElement>('input[type=search]')?.focus();
     return () => {
       if (dialog?.open) dialog.close();
       before?.focus?.();
