@@ -1,11 +1,13 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import { wordsOf } from '../model/columns.ts';
 import type { Api, Catalogue, Operation } from '../model/document.ts';
 import { addressOf, type View, viewOf } from '../model/location.ts';
+import { saveDraft } from '../net/drafts.ts';
 import type { Session } from '../net/session.ts';
 import type { Settings } from '../settings.ts';
 import { ActionView } from './action-view.tsx';
-import { type App, AppContext } from './context.ts';
+import { type App, AppContext, useApp } from './context.ts';
 import { EntityView } from './entity-view.tsx';
 import { FormView } from './form-view.tsx';
 import { Home } from './home.tsx';
@@ -76,7 +78,9 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
       <div class="shell">
         <Sidebar />
         <main id="content" tabIndex={-1}>
-          <CurrentView key={session.signOuts} view={view} catalogue={catalogue} />
+          <Guarded key={`${session.signOuts} ${location.pathname}`}>
+            <CurrentView view={view} catalogue={catalogue} />
+          </Guarded>
         </main>
       </div>
       <div class={message === '' ? 'toast' : 'toast shown'} role="status" aria-live="polite">
@@ -84,6 +88,33 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
       </div>
       {isSigningIn && <SignIn onClose={() => setSigningIn(false)} />}
     </AppContext.Provider>
+  );
+}
+
+/** A view that fails leaves the rest of the page usable. A draft that does not fit the form any more is the likely cause. */
+function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const { settings, view } = useApp();
+  const [error, retry] = useErrorBoundary();
+  if (!error) return <>{children}</>;
+  const discard = () => {
+    saveDraft(addressOf(settings.mount, view), null);
+    retry();
+  };
+  return (
+    <>
+      <h1>This view could not be shown</h1>
+      <div class="problem" role="alert">
+        <p>
+          <bdi>{String(error)}</bdi>
+        </p>
+        <p>What you typed here earlier may not fit any more, for example because a model was changed.</p>
+        <p class="row">
+          <button type="button" onClick={discard}>
+            Discard it and try again
+          </button>
+        </p>
+      </div>
+    </>
   );
 }
 

@@ -208,4 +208,14 @@ describe('callers of the explorer', () => {
     }
     expect(explorer.complaints).toEqual([]);
   });
+
+  test('a draft that does not fit the form any more can be discarded', async () => {
+    await page.evaluate(
+      `sessionStorage.setItem('declarest-explorer-draft:/explorer/copy/~new?{shelf}=1', '{"row":null,"draft":{"type":null}}')`,
+    );
+    await explorer.open('/copy/~new?{shelf}=1');
+    await page.getByRole('button', { name: 'Discard it and try again' }).click();
+    await page.getByLabel('Title').fill('fits');
+    expect(explorer.complaints).toEqual([]);
+  });
 });
