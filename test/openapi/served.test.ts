@@ -266,7 +266,10 @@ describe('on a server of the host application', () => {
   test('an existing route of the host takes precedence', async () => {
     const app = await mounted(options({ openapi: { enabled: true } }), '/theirs');
     expect((await app.inject('/theirs/docs')).body).toBe('theirs');
-    expect((await app.inject('/theirs/')).json().links).toEqual({ explorer: '/theirs/explorer', openapi: '/theirs/openapi.json' });
+    expect((await app.inject('/theirs/')).json().links).toEqual({
+      explorer: '/theirs/explorer',
+      openapi: '/theirs/openapi.json',
+    });
     await app.close();
   });
 });
