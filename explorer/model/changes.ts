@@ -56,6 +56,22 @@ function withoutLabels(draft: Draft): unknown {
   return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (key === 'label' ? undefined : value)));
 }
 
+/** What was typed, on top of the row as another caller sees it. */
+export function rebased(
+  form: FieldOf<'object'>,
+  base: Row,
+  draft: ObjectDraft,
+  row: Row,
+  label: (value: unknown) => string,
+): ObjectDraft {
+  const shown = draftOf(form, base, noLabel) as ObjectDraft;
+  const fresh = draftOf(form, row, label) as ObjectDraft;
+  const typed = Object.entries(draft.fields).filter(
+    ([name, own]) => name in fresh.fields && !isEqual(withoutLabels(own), withoutLabels(shown.fields[name] ?? null)),
+  );
+  return { ...fresh, fields: { ...fresh.fields, ...Object.fromEntries(typed) } };
+}
+
 /** The fields of a PATCH: those that differ from the row as it was loaded. */
 export function changedFields(stored: Row, values: Row): Row {
   return Object.fromEntries(Object.entries(values).filter(([name, value]) => !isEqual(stored[name], value)));

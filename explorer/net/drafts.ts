@@ -6,6 +6,8 @@ export interface StoredDraft {
   /** The row that was edited, as it was loaded; null for a new one. */
   readonly row: Readonly<Record<string, unknown>> | null;
   readonly tag: string | null;
+  /** Who saw the row. */
+  readonly owner: string | null;
   /** The idempotency key of the request that the form sends. */
   readonly key: string;
 }

@@ -30,6 +30,7 @@ export type Answer =
 export async function send(session: Session, request: SentRequest, signal?: AbortSignal): Promise<Answer> {
   const { body, headers, method, target } = request;
   let response: Response;
+  let text: string;
   try {
     response = await fetch(target, {
       method,
@@ -44,12 +45,12 @@ export async function send(session: Session, request: SentRequest, signal?: Abor
       cache: 'no-store',
       ...(signal && { signal }),
     });
+    text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
     const detail = 'The server did not respond. Check the connection and try again: nothing that you typed is lost.';
     return { ok: false, problem: { status: 0, title: 'No response', detail, code: null, violations: [], request } };
   }
-  const text = await response.text();
   const parsed = parse(text);
   if (response.ok || response.status === 304)
     return {
@@ -78,18 +79,17 @@ function problemOf(status: number, body: unknown, request: SentRequest): Problem
     title: typeof title === 'string' ? title : `Status ${status}`,
     detail: typeof detail === 'string' ? detail : typeof body === 'string' ? body.slice(0, 500) : '',
     code: typeof code === 'string' ? code : null,
-    violations: Array.isArray(violations) ? (violations as Violation[]) : [],
+    violations: Array.isArray(violations) ? violations.filter(isViolation) : [],
     request,
   };
+}
+
+function isViolation(value: unknown): value is Violation {
+  const { propertyPath, title } = (value ?? {}) as Partial<Violation>;
+  return typeof propertyPath === 'string' && typeof title === 'string';
 }
 
 /** A strong tag can be a precondition. A weak one never matches. */
 export function isStrong(tag: string | null): tag is string {
   return tag !== null && !tag.startsWith('W/');
-}
-
-/** `crypto.randomUUID` exists only on HTTPS and on localhost. */
-export function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

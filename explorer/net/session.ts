@@ -1,6 +1,7 @@
 import type { Credential } from '../model/code.ts';
 import type { SecurityScheme } from '../model/document.ts';
 import { forgetDrafts } from './drafts.ts';
+import { randomKey } from './random-key.ts';
 
 const storageKey = 'declarest-explorer-credential';
 
@@ -10,6 +11,8 @@ interface Signed {
   readonly secret: string;
   /** What the caller is called in the header of the page. */
   readonly name: string;
+  /** Tells callers apart, without the secret. */
+  readonly identity: string;
 }
 
 export type Session = ReturnType<typeof openSession>;
@@ -18,6 +21,7 @@ export type Session = ReturnType<typeof openSession>;
 export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
   let signed: Signed | null = remembered();
   let changes = 0;
+  let signOuts = 0;
   const listeners = new Set<() => void>();
   /** Requests that were refused with 403, as `POST /api/person.json`. They are not offered again to the same caller. */
   const refused = new Set<string>();
@@ -35,6 +39,14 @@ export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
     get name() {
       return signed?.name ?? null;
     },
+    /** Who is signed in: what one caller saw is not shown to another one. Null for anonymous callers. */
+    get identity() {
+      return signed?.identity ?? null;
+    },
+    /** Grows whenever a caller signs out. */
+    get signOuts() {
+      return signOuts;
+    },
     /** Grows whenever another caller signs in or out. */
     get changes() {
       return changes;
@@ -48,7 +60,14 @@ export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
       return signed && credential ? { [credential.header]: `${credential.prefix}${signed.secret}` } : {};
     },
     signIn(scheme: string, secret: string, name: string | null, remember: boolean) {
-      const next = { scheme, secret, name: name ?? subjectOf(secret) ?? 'Signed in' };
+      const subject = subjectOf(secret);
+      const next = {
+        scheme,
+        secret,
+        name: name ?? (subject === null ? 'Signed in' : `User ${subject.slice(0, 40)}`),
+        // an opaque token does not tell whose it is
+        identity: subject === null ? randomKey() : `${scheme} ${subject}`,
+      };
       if (remember) localStorage.setItem(storageKey, JSON.stringify(next));
       else localStorage.removeItem(storageKey);
       change(next);
@@ -56,6 +75,7 @@ export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
     signOut() {
       localStorage.removeItem(storageKey);
       forgetDrafts();
+      signOuts++;
       change(null);
     },
     refuse(request: string) {
@@ -89,7 +109,7 @@ function subjectOf(token: string): string | null {
   try {
     const payload = token.split('.')[1] ?? '';
     const { sub } = JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/'))) as { sub?: unknown };
-    return sub === undefined ? null : `User ${String(sub).slice(0, 40)}`;
+    return sub === undefined ? null : String(sub);
   } catch {
     return null;
   }

@@ -8,7 +8,8 @@ import { type Field, formOf } from '../model/form-model.ts';
 import { addressOf, entriesOf, placeholderQuery, requestTarget, type View, withParameters } from '../model/location.ts';
 import { modelsOf, propertiesOf, resolve, type Schema } from '../model/schema.ts';
 import { loadDraft, type StoredDraft, saveDraft } from '../net/drafts.ts';
-import { type Answer, randomKey, send } from '../net/send.ts';
+import { randomKey } from '../net/random-key.ts';
+import { type Answer, send } from '../net/send.ts';
 import { CodePanel } from './code-panel.tsx';
 import { getRequest, useApp, useGet } from './context.ts';
 import { DataTable } from './data-table.tsx';
@@ -138,11 +139,13 @@ function Writing({ api, operation, view }: PartProps) {
   const address = addressOf(settings.mount, view);
   const [{ draft, key }, setStored] = useState<Stored>(() => loadDraft(address) ?? begin(form));
   const change = (next: Draft) => {
-    const stored = { draft: next, key, row: null, tag: null };
+    const stored = { draft: next, key, row: null, tag: null, owner: null };
     setStored(stored);
     saveDraft(address, stored);
   };
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [last, setLast] = useState<{ readonly answer: Answer; readonly owner: string | null } | null>(null);
+  // another caller must not see the result
+  const answer = last && (last.owner === session.identity || !last.answer.ok) ? last.answer : null;
   const [local, setLocal] = useState<readonly Fault[]>([]);
   const [isBusy, setBusy] = useState(false);
   const faults: Fault[] = [];
@@ -158,9 +161,10 @@ function Writing({ api, operation, view }: PartProps) {
     setLocal(faults);
     if (faults.length > 0 || isBusy) return;
     setBusy(true);
+    const owner = session.identity;
     const got = await send(session, request);
     setBusy(false);
-    setAnswer(got);
+    setLast({ answer: got, owner });
     if (got.ok) {
       setStored({ draft, key: randomKey() });
       saveDraft(address, null);

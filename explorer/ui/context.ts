@@ -15,7 +15,7 @@ export interface App {
   /** Grows when another caller signs in, so that views load again. */
   readonly caller: number;
   /** Shows another view. `state` is kept with the entry of the history. */
-  readonly go: (view: View, options?: { readonly replace?: boolean; readonly state?: unknown }) => void;
+  readonly go: (view: View, options?: { readonly replace?: boolean; readonly state?: object | null }) => void;
   /** Says something to screen readers, and shows it for a moment. */
   readonly announce: (text: string) => void;
   readonly openSignIn: () => void;

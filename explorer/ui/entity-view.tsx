@@ -3,6 +3,7 @@ import { labelOf, wordsOf } from '../model/columns.ts';
 import { type Api, isSingle, type Operation } from '../model/document.ts';
 import { placeholderQuery, requestTarget } from '../model/location.ts';
 import { isStrong, type Problem, send } from '../net/send.ts';
+import type { Session } from '../net/session.ts';
 import { AssociationEditor } from './association-editor.tsx';
 import { CodePanel } from './code-panel.tsx';
 import { getRequest, useApp, useGet } from './context.ts';
@@ -19,15 +20,17 @@ interface EntityProps {
   readonly query: string;
 }
 
-/** The row of the list that led here, for APIs that cannot fetch a single one. */
-export function rowFromHistory(): Row | null {
-  return (history.state as { row?: Row } | null)?.row ?? null;
+/** The row of the list that led here, for APIs that cannot fetch a single one. Another caller must not see it. */
+export function rowFromHistory({ identity }: Session): Row | null {
+  const { owner, row } = (history.state ?? {}) as { owner?: string | null; row?: Row };
+  return owner === identity ? (row ?? null) : null;
 }
 
 export function EntityView({ api, id, query }: EntityProps) {
+  const { session } = useApp();
   const target = api.get ? requestTarget(api.get.path, query, id) : null;
   const { answer, reload } = useGet(target);
-  const row = api.get ? (answer?.ok ? (answer.body as Row) : null) : rowFromHistory();
+  const row = api.get ? (answer?.ok ? (answer.body as Row) : null) : rowFromHistory(session);
   const tag = answer?.ok ? answer.tag : null;
   const kept = placeholderQuery(query);
   return (

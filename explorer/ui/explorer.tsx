@@ -1,16 +1,19 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import { wordsOf } from '../model/columns.ts';
-import type { Catalogue } from '../model/document.ts';
+import type { Api, Catalogue, Operation } from '../model/document.ts';
 import { addressOf, type View, viewOf } from '../model/location.ts';
+import { saveDraft } from '../net/drafts.ts';
 import type { Session } from '../net/session.ts';
 import type { Settings } from '../settings.ts';
 import { ActionView } from './action-view.tsx';
-import { type App, AppContext } from './context.ts';
+import { type App, AppContext, useApp } from './context.ts';
 import { EntityView } from './entity-view.tsx';
 import { FormView } from './form-view.tsx';
 import { Home } from './home.tsx';
-import { ListView } from './list-view.tsx';
+import { actionName, ListView } from './list-view.tsx';
 import { Heading } from './parts.tsx';
+import { missingPlaceholders, Placeholders } from './placeholders.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { SignIn } from './sign-in.tsx';
 import { TopBar } from './top-bar.tsx';
@@ -50,9 +53,11 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
   const go = useCallback<App['go']>((next, { replace = false, state = null } = {}) => {
     const address = addressOf(settings.mount, next);
     hasMoved.current = true;
-    if (replace) history.replaceState(state, '', address);
+    // rows in the history are those of the caller who saw them
+    const kept = state && { ...state, owner: session.identity };
+    if (replace) history.replaceState(kept, '', address);
     else {
-      history.pushState(state, '', address);
+      history.pushState(kept, '', address);
       // the heading of the new view takes the focus
       (document.activeElement as HTMLElement | null)?.blur?.();
       scrollTo(0, 0);
@@ -73,7 +78,9 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
       <div class="shell">
         <Sidebar />
         <main id="content" tabIndex={-1}>
-          <CurrentView view={view} catalogue={catalogue} />
+          <Guarded key={`${session.signOuts} ${location.pathname}`}>
+            <CurrentView view={view} catalogue={catalogue} />
+          </Guarded>
         </main>
       </div>
       <div class={message === '' ? 'toast' : 'toast shown'} role="status" aria-live="polite">
@@ -81,6 +88,33 @@ export function Explorer({ settings, catalogue, session }: ExplorerProps) {
       </div>
       {isSigningIn && <SignIn onClose={() => setSigningIn(false)} />}
     </AppContext.Provider>
+  );
+}
+
+/** A view that fails leaves the rest of the page usable. A draft that does not fit the form any more is the likely cause. */
+function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const { settings, view } = useApp();
+  const [error, retry] = useErrorBoundary();
+  if (!error) return <>{children}</>;
+  const discard = () => {
+    saveDraft(addressOf(settings.mount, view), null);
+    retry();
+  };
+  return (
+    <>
+      <h1>This view could not be shown</h1>
+      <div class="problem" role="alert">
+        <p>
+          <bdi>{String(error)}</bdi>
+        </p>
+        <p>What you typed here earlier may not fit any more, for example because a model was changed.</p>
+        <p class="row">
+          <button type="button" onClick={discard}>
+            Discard it and try again
+          </button>
+        </p>
+      </div>
+    </>
   );
 }
 
@@ -96,6 +130,14 @@ function CurrentView({ view, catalogue }: { readonly view: View; readonly catalo
         </p>
       </>
     );
+  const operation = operationOf(api, view);
+  if (view.kind !== 'list' && operation && missingPlaceholders(operation, view.query).length > 0)
+    return (
+      <>
+        <Heading focusKey={view.api}>{wordsOf(api.name)}</Heading>
+        <Placeholders operation={operation} query={view.query} />
+      </>
+    );
   switch (view.kind) {
     case 'list':
       return <ListView key={api.name} api={api} query={view.query} />;
@@ -108,6 +150,13 @@ function CurrentView({ view, catalogue }: { readonly view: View; readonly catalo
     case 'action':
       return <ActionView key={`${api.name} ${view.id} ${view.method} ${view.action}`} api={api} view={view} />;
   }
+}
+
+/** The operation whose path a view needs. */
+function operationOf(api: Api, view: View): Operation | null {
+  if (view.kind === 'action')
+    return api.actions.find((each) => actionName(each) === view.action && each.method === view.method) ?? null;
+  return [api.get, api.create, api.patch, api.put, api.remove, api.list].find((each) => each !== null) ?? null;
 }
 
 function titleOf(view: View): string[] {

@@ -81,10 +81,16 @@ function Search({ list, query, onQuery }: Omit<FiltersProps, 'api'>) {
   const given = new Map(entriesOf(query)).get('q') ?? '';
   const [text, setText] = useState(given);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => setText(given), [given]);
+  const applied = useRef(given);
+  useEffect(() => {
+    // what was typed since then stays
+    if (given !== applied.current) setText(given);
+    applied.current = given;
+  }, [given]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const apply = (value: string) => {
     clearTimeout(timer.current);
+    applied.current = value;
     if (value !== given) onQuery(withParameters(query, { q: value === '' ? null : value }), true);
   };
   const change = (value: string) => {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { changedFields, createBody, editedValues, writable } from '../model/changes.ts';
+import { changedFields, createBody, editedValues, rebased, writable } from '../model/changes.ts';
 import type { SentRequest } from '../model/code.ts';
 import { labelOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
@@ -8,7 +8,8 @@ import { type FieldOf, formOf } from '../model/form-model.ts';
 import { addressOf, placeholderQuery, requestTarget } from '../model/location.ts';
 import { withReadReferences } from '../model/read-references.ts';
 import { loadDraft, type StoredDraft, saveDraft } from '../net/drafts.ts';
-import { isStrong, randomKey } from '../net/send.ts';
+import { randomKey } from '../net/random-key.ts';
+import { isStrong } from '../net/send.ts';
 import { CodePanel } from './code-panel.tsx';
 import { Conflict } from './conflict.tsx';
 import { useApp, useGet } from './context.ts';
@@ -29,11 +30,13 @@ interface FormViewProps {
 }
 
 export function FormView({ api, id, query }: FormViewProps) {
-  const { catalogue, settings, view } = useApp();
+  const { catalogue, session, settings, view } = useApp();
   const operation = id === null ? api.create : (api.patch ?? api.put);
   const address = addressOf(settings.mount, view);
-  const [stored, setStored] = useState<StoredDraft | null>(() => loadDraft(address));
-  const [isRestored] = useState(stored !== null);
+  const [kept, setStored] = useState<StoredDraft | null>(() => loadDraft(address));
+  const [isRestored] = useState(kept !== null);
+  const isOwn = kept === null || kept.row === null || kept.owner === null || kept.owner === session.identity;
+  const stored = isOwn ? kept : null;
   const target = id !== null && api.get && stored === null ? requestTarget(api.get.path, query, id) : null;
   const { answer, reload } = useGet(target);
   const whole = operation?.body
@@ -44,25 +47,31 @@ export function FormView({ api, id, query }: FormViewProps) {
 
   useEffect(() => {
     if (stored !== null || form?.kind !== 'object') return;
-    const begin = (row: Row | null, tag: string | null) =>
-      setStored({ draft: draftOf(form, row ?? {}, labelOf) as ObjectDraft, row, tag, key: randomKey() });
+    const begin = (row: Row | null, tag: string | null) => {
+      // what another caller typed stays, but not the row that only that caller may see
+      const draft =
+        kept?.row && row ? rebased(form, kept.row, kept.draft as ObjectDraft, row, labelOf) : draftOf(form, row ?? {}, labelOf);
+      setStored({ draft, row, tag, owner: session.identity, key: randomKey() });
+    };
     if (id === null) begin(null, null);
     else if (answer?.ok) begin(answer.body as Row, answer.tag);
-    else if (!api.get) begin(rowFromHistory() ?? {}, null);
+    else if (!api.get) begin(rowFromHistory(session) ?? {}, null);
   }, [answer, stored]);
 
-  const kept = placeholderQuery(query);
+  const placed = placeholderQuery(query);
   const title =
-    id === null ? `New: ${wordsOf(api.name).toLowerCase()}` : `Edit ${stored?.row ? labelOf(stored.row, api.key) : id}`;
+    id === null
+      ? `New: ${wordsOf(api.name).toLowerCase()}`
+      : `Edit ${stored?.row && api.key in stored.row ? labelOf(stored.row, api.key) : id}`;
   return (
     <>
       <nav class="crumbs" aria-label="Path">
-        <Link to={{ kind: 'list', api: api.name, query: kept }}>{wordsOf(api.name)}</Link>
+        <Link to={{ kind: 'list', api: api.name, query: placed }}>{wordsOf(api.name)}</Link>
         {id !== null && (
           <>
             {' '}
             <span aria-hidden="true">›</span>{' '}
-            <Link to={{ kind: 'entity', api: api.name, id, query: kept }}>
+            <Link to={{ kind: 'entity', api: api.name, id, query: placed }}>
               <bdi>{id}</bdi>
             </Link>
           </>

@@ -6,7 +6,7 @@ import { useApp, useHref } from './context.ts';
 interface LinkProps {
   readonly to: View;
   readonly class?: string;
-  readonly state?: unknown;
+  readonly state?: object | null;
   readonly current?: boolean;
   readonly children: ComponentChildren;
 }
@@ -18,7 +18,7 @@ export function Link({ to, class: className, state, current, children }: LinkPro
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(to, { state });
+    go(to, { state: state ?? null });
   };
   return (
     <a href={href} class={className} onClick={follow} aria-current={current ? 'page' : undefined}>
@@ -56,6 +56,7 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
     const dialog = ref.current;
     const before = document.activeElement as HTMLElement | null;
     if (dialog && !dialog.open) dialog.showModal();
+    dialog?.querySelector<HTMLElement>('input[type=search]')?.focus();
     return () => {
       if (dialog?.open) dialog.close();
       before?.focus?.();

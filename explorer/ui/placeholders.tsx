@@ -3,12 +3,12 @@ import { type Operation, placeholdersOf } from '../model/document.ts';
 import { entriesOf, withParameters } from '../model/location.ts';
 import { useApp } from './context.ts';
 
-/** The placeholders of the base path that have no value yet. */
+/** The placeholders of the base path that have no value yet. Dots alone would lead to another path. */
 export function missingPlaceholders(operation: Operation, query: string): readonly string[] {
   const given = new Map(entriesOf(query));
   return placeholdersOf(operation)
     .map(({ name }) => name)
-    .filter((name) => (given.get(`{${name}}`) ?? '') === '');
+    .filter((name) => /^\.{0,2}$/.test(given.get(`{${name}}`) ?? ''));
 }
 
 /** Asks for the placeholders of a base path such as `/api/{region}/course`. */

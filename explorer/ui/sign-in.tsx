@@ -27,6 +27,7 @@ export function SignIn({ onClose }: { readonly onClose: () => void }) {
     event.preventDefault();
     const value = secret.trim().replace(/^Bearer\s+/i, '');
     if (value === '') setFault('Paste a token first.');
+    else if (!/^[\x21-\x7e]+$/.test(value)) setFault('A token has no spaces, line breaks or accented letters: copy it again.');
     else signIn(scheme, value, null);
   };
   const pick = async ({ name, token }: SampleUser) => {

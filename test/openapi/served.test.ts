@@ -296,6 +296,7 @@ describe('sample users', () => {
   test.each([
     ['an unknown name', '/docs/token/Bob', {}],
     ['a page of another site', '/docs/token/Ada%20L.', { 'sec-fetch-site': 'cross-site' }],
+    ['a site whose name leads to this server', '/docs/token/Ada%20L.', { host: 'evil.example:3000' }],
   ])('give no token to %s', async (_, url, headers) => {
     await withServer(options({ security }), async (app) => {
       const { statusCode, body } = await app.inject({ url, headers });

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jwtSecret } from '../../access/jwt-keys.ts';
 import { signToken } from '../../access/sign-token.ts';
@@ -6,7 +7,10 @@ import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
 import type { Described } from '../schemas.ts';
 
-/** Sends a token of a sample user as text. Other sites get none, even if the application allows their origin. */
+/**
+ * Sends a token of a sample user as text. Other sites get none, even if the application allows their origin, or if they point a name
+ * of their own at this server.
+ */
 export async function sampleToken(described: Described, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { declaration, directory, production } = described;
   const { jwt, sampleUsers } = declaration.security;
@@ -14,10 +18,19 @@ export async function sampleToken(described: Described, request: FastifyRequest,
   const user = sampleUsers.find((each) => each.name === name);
   const site = request.headers['sec-fetch-site'];
   const isForeign = site !== undefined && site !== 'same-origin';
-  if (production || !jwt || !user || isForeign) throw problem('not_found', { path: targetOf(request.url).path });
+  const isKnown = isOwnName(request.hostname, declaration.server.baseUrl);
+  if (production || !jwt || !user || isForeign || !isKnown) throw problem('not_found', { path: targetOf(request.url).path });
   const secret = await jwtSecret(jwt, { directory, production });
   const token = await signToken({ secret, declaration: jwt, sub: user.id, roles: user.roles, claims: user.claims });
   return reply.headers({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).send(token);
+}
+
+/** Whether no other site can own a host name: an address, localhost, or the host of `base_url`. */
+function isOwnName(hostname: string, baseUrl: string): boolean {
+  const name = hostname.toLowerCase();
+  const isLocal = name === 'localhost' || name.endsWith('.localhost');
+  const isBase = URL.canParse(baseUrl) && new URL(baseUrl).hostname === name;
+  return isLocal || isBase || isIP(name.replace(/^\[|\]$/g, '')) !== 0;
 }
 
 /** The options of `declarest token` for a user, quoted for a shell. */

@@ -1,0 +1,5 @@
+/** `crypto.randomUUID` exists only on HTTPS and on localhost. */
+export function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
