@@ -9,7 +9,7 @@ interface Escaping {
 }
 
 test('strings in statements are escaped for PostgreSQL as MikroORM escapes them', async () => {
-  const database = { url: 'postgresql://user@127.0.0.1:1/none', pool: 1 } as DatabaseDeclaration;
+  const database = { url: 'postgresql://user@127.0.0.1:1/none', pool: 1, replicas: [] } as unknown as DatabaseDeclaration;
   const mapper = await createMapper(database, { entities: [], directory: '.' });
   const platform = mapper.driver.getPlatform() as unknown as Escaping;
   const original = new PostgreSqlPlatform() as unknown as Escaping;

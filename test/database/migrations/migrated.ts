@@ -5,7 +5,14 @@ import type { DatabaseDeclaration } from '../../../src/declaration/types.ts';
 import { type DatabaseKind, freshDatabase } from '../../support/databases.ts';
 
 export function declared(url: string): DatabaseDeclaration {
-  return { url, schema: 'migrate', pool: 2, connectTimeout: 5000, statementTimeout: 0 } as DatabaseDeclaration;
+  return {
+    url,
+    schema: 'migrate',
+    pool: 2,
+    connectTimeout: 5000,
+    statementTimeout: 0,
+    replicas: [],
+  } as unknown as DatabaseDeclaration;
 }
 
 /** Runs work with the mapper of some entities. */

@@ -14,6 +14,8 @@ afterAll(temporary.remove);
 
 interface ColumnModel {
   readonly kind: 'string' | 'integer' | 'reference';
+  /** Whether it was an integer before. */
+  readonly isWidened?: boolean;
   readonly nullable: boolean;
   readonly standard?: string | number;
   readonly indexed?: boolean;
@@ -126,7 +128,8 @@ const changesOf: Readonly<Record<string, (models: Models, pick: Choices) => Chan
     };
   },
   dropColumn(models, pick) {
-    const [table, name] = anyColumn(models, pick, () => true) ?? [];
+    // a required column comes back with empty texts, which cannot become integers again
+    const [table, name] = anyColumn(models, pick, ({ isWidened }) => !isWidened) ?? [];
     if (table === undefined || name === undefined) return null;
     const { [name]: _, ...columns } = models[table] as Models[string];
     if (Object.keys(columns).length === 0) return null;
@@ -147,7 +150,8 @@ const changesOf: Readonly<Record<string, (models: Models, pick: Choices) => Chan
     };
   },
   changeNull(models, pick) {
-    const [table, name] = anyColumn(models, pick, ({ kind, standard }) => kind !== 'reference' && standard === undefined) ?? [];
+    const isPlain = ({ isWidened, kind, standard }: ColumnModel) => kind !== 'reference' && standard === undefined && !isWidened;
+    const [table, name] = anyColumn(models, pick, isPlain) ?? [];
     if (table === undefined || name === undefined) return null;
     const column = models[table]?.[name] as ColumnModel;
     const value = column.kind === 'string' ? '33' : 3;
@@ -172,7 +176,7 @@ const changesOf: Readonly<Record<string, (models: Models, pick: Choices) => Chan
     if (table === undefined || name === undefined) return null;
     const column = models[table]?.[name] as ColumnModel;
     return {
-      models: { ...models, [table]: { ...models[table], [name]: { ...column, kind: 'string' } } },
+      models: { ...models, [table]: { ...models[table], [name]: { ...column, kind: 'string', isWidened: true } } },
       rows: (rows) => withValues(rows, table, (row) => ({ ...row, [name]: row[name] === null ? null : String(row[name]) })),
     };
   },
