@@ -46,7 +46,7 @@ export class EntityTags {
       await nextTurn();
       let end = start + turnLength;
       // the halves of a surrogate pair must be encoded together
-      if (isHighSurrogate(body.charCodeAt(end - 1))) end++;
+      if (isSurrogatePair(body, end - 1)) end++;
       digesting.update(body.slice(start, end));
       start = end;
     }
@@ -63,8 +63,8 @@ function tagFrom(end: string, mark: string | null): string {
   return mark === null ? `W/"${end}"` : `"${mark}.${end}"`;
 }
 
-function isHighSurrogate(unit: number): boolean {
-  return (unit & 0xfc00) === 0xd800;
+function isSurrogatePair(text: string, index: number): boolean {
+  return (text.codePointAt(index) ?? 0) > 0xffff;
 }
 
 /** A truncated hash, which prevents length-extension attacks. */
