@@ -56,6 +56,7 @@ const apart = [
   'test/cli/serve.test.ts',
   'test/cli/workers.test.ts',
   'test/declaration/type-cost.test.ts',
+  'test/inspect/access-suite-rejections.test.ts',
   'test/inspect/access-suite.test.ts',
   'test/telemetry/tracing.test.ts',
 ];
