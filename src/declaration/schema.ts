@@ -97,6 +97,15 @@ const association = object('association', {
   types: optional(list(classOf('models')), [], "Classes an item may have; empty means the association's own target."),
 });
 
+const group = text({ expected: 'the name of a group', pattern: /^\S+$/ });
+const groupKeys = {
+  read: optional(list(group, { min: 1 }), ['read'], 'The groups of the fields in responses.'),
+  write: optional(list(group, { min: 1 }), ['write'], 'The groups of the fields that request bodies may contain.'),
+};
+const boundGroup = object('group', {
+  role: required(role, 'PERSON_MEDICAL', 'The role a caller needs: otherwise fields of the group do not exist for the caller.'),
+});
+
 const formats = list(text({ values: knownFormats }), { min: 1 });
 const hiddenDoc = 'Whether it is hidden from the OpenAPI document and everything generated from it.';
 
@@ -172,6 +181,11 @@ export const action = object('action', {
   parameters: optional(parameters, {}, 'Query parameters of this action; their values are in request.parameters.'),
   ...inherited(listKeys, 'that of the API'),
   ...inherited({ filters: listKeys.filters }, 'those of the API'),
+  groups: optional(
+    object('action_groups', inherited(groupKeys, 'those of the API')),
+    {},
+    'The serialization groups of this action.',
+  ),
   formats: dependent(formats, ['json'], 'those of the API', 'The formats of responses of this action.'),
   description: orNull(
     either(words, descriptions),
@@ -237,6 +251,7 @@ export const api = object('api', {
     'app_main.server.require_if_match',
     'Whether changes of entities of this API with a version need If-Match.',
   ),
+  groups: optional(object('groups', groupKeys), {}, 'The serialization groups of this API.'),
   formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
   ...listKeys,
   description: orNull(words, null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),
@@ -250,6 +265,15 @@ export const appMain = object('app_main', {
     either(map(api, { example: { name: 'person', note: 'A key of your choice.', active: true } }), entries(api)),
     {},
     'The APIs: a mapping by a key of your choice, or a list.',
+  ),
+  groups: optional(
+    map(boundGroup, {
+      example: { name: 'read:medical', note: 'A serialization group of the models.' },
+      names: /^\S+$/,
+      namesExpected: 'the name of a group has no spaces',
+    }),
+    {},
+    'Groups that apply only to callers with a role. Other groups apply to everyone who may use the action.',
   ),
   database: optional(database, {}, 'The database.'),
   orm: orNull(

@@ -18,6 +18,8 @@ export { httpMethods, knownFormats, logLevels } from './vocabulary.ts';
 /** The whole declaration: checked, every default filled in, frozen. */
 export interface Declaration {
   readonly apis: readonly ApiDeclaration[];
+  /** The groups that apply only to callers with a role. */
+  readonly groups: readonly BoundGroup[];
   readonly routes: readonly RouteEntry[];
   readonly database: DatabaseDeclaration;
   readonly security: SecurityDeclaration;
@@ -40,12 +42,37 @@ export interface ApiDeclaration {
   /** Whether changes of entities with a version need `If-Match`. */
   readonly requireIfMatch: boolean;
   readonly defaultSort: readonly SortKey[];
+  /** The groups of its actions, unless an action overrides them. */
+  readonly groups: GroupsDeclaration;
   /** The parameters of its lists, unless an action overrides them. */
   readonly list: ListDeclaration;
   readonly formats: readonly Format[];
   readonly description: string | null;
   readonly actions: readonly ActionDeclaration[];
   readonly path: Path;
+}
+
+/** A group whose fields exist only for callers with a role. */
+export interface BoundGroup {
+  readonly name: string;
+  readonly role: string;
+  readonly path: Path;
+}
+
+/** The serialization groups of an API or an action, with their paths in the declaration if they were written. */
+export interface GroupsDeclaration {
+  /** The groups of the fields in responses. */
+  readonly read: readonly DeclaredGroup[];
+  /** The groups of the fields that request bodies may contain. */
+  readonly write: readonly DeclaredGroup[];
+}
+
+export interface DeclaredGroup {
+  readonly name: string;
+  /** The role that a caller needs; null: it applies to everyone who may use the action. */
+  readonly role: string | null;
+  /** Null if the group is the default. */
+  readonly path: Path | null;
 }
 
 export interface SortKey {
@@ -95,6 +122,7 @@ export interface ActionDeclaration {
   readonly repeatable: boolean | null;
   /** The groups of constraints that apply, besides those without groups. */
   readonly validationGroups: readonly string[];
+  readonly groups: GroupsDeclaration;
   readonly association: AssociationDeclaration | null;
   /** Its own query parameters. */
   readonly parameters: readonly ParameterDeclaration[];

@@ -64,6 +64,7 @@ describe('declarations in code', () => {
         replicas: [],
         replica_max_lag: 1,
       },
+      groups: { 'read:medical': { role: 'PERSON_MEDICAL' } },
       orm: null,
       security: {
         require_role: false,

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify';
+import { defaultGroups } from '../../src/declaration/read/read-groups.ts';
 import { emptyList } from '../../src/declaration/read/read-list.ts';
 import type { ActionDeclaration, ApiDeclaration, Format, HttpMethod } from '../../src/declaration/types.ts';
 import { Problem } from '../../src/errors.ts';
@@ -18,6 +19,7 @@ export function action(name: string, given: Partial<ActionDeclaration> = {}): Ac
     segment: null,
     requirements: {},
     validationGroups: [],
+    groups: defaultGroups([]),
     repeatable: null,
     association: null,
     parameters: [],
@@ -44,6 +46,7 @@ export function api(name: string, actions: readonly ActionDeclaration[], given: 
     rateLimit: null,
     requireIfMatch: false,
     defaultSort: [],
+    groups: defaultGroups([]),
     list: emptyList,
     formats: ['json'],
     description: null,

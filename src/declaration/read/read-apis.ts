@@ -6,6 +6,8 @@ import { didYouMean, listed } from '../suggest.ts';
 import type {
   ActionDeclaration,
   ApiDeclaration,
+  BoundGroup,
+  GroupsDeclaration,
   ListDeclaration,
   PaginationDeclaration,
   RateLimitDeclaration,
@@ -19,6 +21,7 @@ import {
   httpMethods,
   type Path,
 } from '../vocabulary.ts';
+import { defaultGroups, readBoundGroups, readGroups } from './read-groups.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 import { readParameters } from './read-parameters.ts';
 
@@ -34,6 +37,7 @@ export function readApis(written: WrittenAppMain, report: Report, prefix = ''): 
     rateLimit: server.rate_limit && readRateLimit('default', server.rate_limit),
     requireIfMatch: server.require_if_match,
     prefix,
+    bound: readBoundGroups(written.groups),
   };
   const takenBy = new Map<string, Path>();
   return written.apis.map((entry) => {
@@ -60,7 +64,10 @@ function nameOf({ key, path, value }: Entry<WrittenApi>, report: Report): string
 function readApi(
   { path, value }: Entry<WrittenApi>,
   name: string | undefined,
-  global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'> & { readonly prefix: string },
+  global: Pick<ApiDeclaration, 'pagination' | 'formats' | 'rateLimit' | 'requireIfMatch'> & {
+    readonly prefix: string;
+    readonly bound: readonly BoundGroup[];
+  },
   report: Report,
 ): ApiDeclaration {
   const { rate_limit: rateLimit } = value;
@@ -68,8 +75,10 @@ function readApi(
   const pagination = readPagination(value.pagination, [...path, 'pagination'], global.pagination, report);
   const formats = value.formats ?? global.formats;
   const list = readList(value, path, emptyList, report);
+  const { bound } = global;
+  const groups = readGroups(value.groups, [...path, 'groups'], defaultGroups(bound), bound, report);
   const actions = (value.actions ?? []).map((action) =>
-    readAction(action, placeholders, { formats, hidden: value.hidden, list }, report),
+    readAction(action, placeholders, { formats, hidden: value.hidden, list, groups, bound }, report),
   );
   return {
     name: name ?? path.join('_'),
@@ -81,6 +90,7 @@ function readApi(
     rateLimit: rateLimit === undefined ? global.rateLimit : rateLimit && readRateLimit(name ?? 'api', rateLimit),
     requireIfMatch: value.require_if_match ?? global.requireIfMatch,
     defaultSort: list.defaultSort,
+    groups,
     list,
     formats,
     description: value.description,
@@ -141,7 +151,13 @@ type Kind = ActionDeclaration['kind'];
 function readAction(
   { key, path, value }: Entry<WrittenAction>,
   placeholders: readonly string[] | null,
-  ofApi: { readonly list: ListDeclaration; readonly formats: readonly Format[]; readonly hidden: boolean },
+  ofApi: {
+    readonly list: ListDeclaration;
+    readonly formats: readonly Format[];
+    readonly hidden: boolean;
+    readonly groups: GroupsDeclaration;
+    readonly bound: readonly BoundGroup[];
+  },
   report: Report,
 ): ActionDeclaration {
   const name = String(key);
@@ -162,6 +178,7 @@ function readAction(
     requirements,
     repeatable: value.repeatable,
     validationGroups: value.validation_groups,
+    groups: readGroups(value.groups, [...path, 'groups'], ofApi.groups, ofApi.bound, report),
     association: association && { property: association.property ?? '', types: association.types },
     parameters: readParameters(value.parameters),
     list: readActionList(value, path, single, ofApi.list, report),

@@ -9,6 +9,7 @@ import type { Source } from '../source.ts';
 import type { Catalog, DatabaseDeclaration, Declaration, ExplorerDeclaration, SchemaMode, ServerDeclaration } from '../types.ts';
 import { readApis, readRateLimit } from './read-apis.ts';
 import { readCors } from './read-cors.ts';
+import { readBoundGroups } from './read-groups.ts';
 import { readRoutes } from './read-routes.ts';
 import { readSecurity } from './read-security.ts';
 
@@ -30,6 +31,7 @@ export function readDeclaration(source: Source, catalog: Catalog, report: Report
   const routeEntries = entries ? readRoutes(entries, catalog, report) : [];
   return deepFreeze({
     apis: readApis(written, report, routeEntries.find(({ service }) => service === crudLoader.service)?.prefix),
+    groups: readBoundGroups(written.groups),
     routes: routeEntries,
     database: readDatabase(database, options, report),
     security: readSecurity(written.security, catalog, report, options),
