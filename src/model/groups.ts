@@ -1,5 +1,5 @@
 import type { EntityProperty } from '@mikro-orm/core';
-import type { DeclaredGroup, GroupsDeclaration } from '../declaration/types.ts';
+import type { ApiDeclaration, DeclaredGroup, GroupsDeclaration } from '../declaration/types.ts';
 
 /** The group of properties in responses of actions that declare none. */
 export const readGroups: readonly string[] = Object.freeze(['read']);
@@ -16,6 +16,9 @@ export interface ActiveGroups {
   /** The groups of the fields that bodies may contain. */
   readonly write: readonly string[];
 }
+
+/** No fields at all. */
+export const noGroups: ActiveGroups = Object.freeze({ read: [], embedded: [], write: [] });
 
 export type IsGranted = (role: string) => boolean;
 
@@ -49,17 +52,21 @@ function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((item, i) => item === other[i]);
 }
 
-/** Every group whose fields a caller knows. */
-export function knownGroups({ embedded, read, write }: ActiveGroups): readonly string[] {
-  return [...new Set([...read, ...embedded, ...write])];
+/** All groups of an API and its actions. */
+export function groupsOfApi({ actions, groups }: Pick<ApiDeclaration, 'actions' | 'groups'>): GroupsDeclaration {
+  const all = [groups, ...actions.map((action) => action.groups)];
+  return { read: all.flatMap(({ read }) => read), write: all.flatMap(({ write }) => write) };
 }
 
-/** Whether callers can read or write a property in one of their groups. Messages to callers never name other properties. */
-export function isKnownToCallers(
-  property: Pick<EntityProperty, 'groups' | 'hidden'>,
-  known: readonly string[] = [...readGroups, ...writeGroups],
-): boolean {
-  return inGroups(property, known);
+/** A text that is the same for the same groups. */
+export function groupsKey({ embedded, read, write }: ActiveGroups): string {
+  return JSON.stringify([read, embedded, write]);
+}
+
+/** Whether a caller can read or write a property. Messages never name other properties. */
+export function isKnownTo(groups: ActiveGroups, property: Pick<EntityProperty, 'groups' | 'hidden'>): boolean {
+  const { embedded, read, write } = groups;
+  return inGroups(property, read) || inGroups(property, write) || (embedded !== read && inGroups(property, embedded));
 }
 
 /**
