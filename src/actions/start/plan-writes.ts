@@ -57,6 +57,8 @@ export function planWrite(
   const plain = plainBody(api, groups);
   const isRuled = write !== 'delete' && hasRules(meta);
   const hasCode = isRuled || (write === 'create' && defaultsOf(mapper, meta) === null);
+  const construction = write === 'create' ? plain.constructionReason : null;
+  if (construction) return inEntities(construction);
   const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
   if (refusal) return inEntities(refusal);
   if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has lazily loaded columns`);
