@@ -4,7 +4,7 @@ import type { HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { Problem } from '../errors.ts';
 import { planFields } from '../model/field-plan.ts';
-import { readGroups } from '../model/groups.ts';
+import { groupNames } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { itemMethods } from '../openapi/associations.ts';
 import { explainMatch } from '../route/explain-match.ts';
@@ -108,10 +108,15 @@ function fieldsOf({ mapper }: Application, match: Match | null, method: string, 
   const meta = metaOf(mapper, match.record.api.class.value);
   const kind = actionOf(match.record, method as HttpMethod);
   const { reads, writes } = actionKinds[kind];
+  const { action } = match.record;
+  const [read, write] = [action?.groups.read ?? [], action?.groups.write ?? []].map((groups) => groupNames(groups)) as [
+    readonly string[],
+    readonly string[],
+  ];
   return {
-    read: reads === 'model' ? innermostPaths(readableFields(planFields(mapper, meta, readGroups))) : null,
+    read: reads === 'model' ? innermostPaths(readableFields(planFields(mapper, meta, read))) : null,
     sent,
-    write: writes === 'model' ? innermostPaths(writableFields(mapper, meta, kind === 'create')) : null,
+    write: writes === 'model' ? innermostPaths(writableFields(mapper, meta, write, kind === 'create')) : null,
   };
 }
 
