@@ -61,7 +61,7 @@ export class MedicalVoter extends Voter {
   static roles = ['PERSON_MEDICAL'];
   vote(_role, subject, user) {
     if (user?.roles.includes('ROLE_DOCTOR')) return 'grant';
-    return subject !== null && String(subject.id) === user?.id ? 'grant' : 'deny';
+    return subject !== null && String(subject.id) === String(user?.id) ? 'grant' : 'deny';
   }
 }
 `;
