@@ -27,7 +27,7 @@ import { codeSource, type ReportedError, type Source } from './declaration/sourc
 import type { Catalog, DatabaseDeclaration, Declaration } from './declaration/types.ts';
 import { missingModule } from './dialect/address.ts';
 import { MissingPackage } from './dialect/missing-package.ts';
-import { checkModels } from './model/check-models.ts';
+import { checkModels, idRequirementOf } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
 import { isOfOtherCopy, otherCopyMessage } from './model/other-copy.ts';
 import { noteAccessors } from './model/own-code.ts';
@@ -182,7 +182,7 @@ export async function loadApplication(
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
     }
   }
-  const records = await loadRoutes(declaration, catalog, create, report);
+  const records = await loadRoutes(declaration, catalog, create, report, (api) => mapper && idRequirementOf(api, mapper));
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);

@@ -16,7 +16,7 @@ import { taggedResponse } from './tagged.ts';
 
 /** `_entity` GET and HEAD: find through the restriction → 404 → hooks and access check with the row → response. */
 export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, method: HttpMethod, format: Format): RouteHandler {
-  const { framework, hooks, meta, overrides, parseId } = api;
+  const { framework, hooks, meta, keyIn, overrides } = api;
   const { tags } = framework;
   const columns = hasColumns(format) ? columnsOf(api) : null;
   const guard = api.guardOf('_entity', method);
@@ -31,7 +31,7 @@ export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, met
 
   return withEarlyReply(api, format, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
-    const key = parseId((request.params as { id: string }).id);
+    const key = keyIn(request);
     if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));
     const restriction = key === undefined ? null : restrictionOf(api, '_entity', request);
     const found =

@@ -11,7 +11,7 @@ import {
 } from '../model/field-plan.ts';
 import { inGroups, readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
-import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
+import { type IdentifierParser, identifierParser, isComposite, type NamedKeyPart, namedKeyParts } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { Parsed } from '../serialization/from-json.ts';
 import { fromJson } from '../serialization/kind-conversions.ts';
@@ -70,6 +70,8 @@ export interface WritePlan {
   readonly showsType: boolean;
   readonly idKey: string;
   readonly parseId: IdentifierParser;
+  /** The parts of a composite key. */
+  readonly keyParts: readonly NamedKeyPart[];
 }
 
 /** Plans which fields of a class a body may contain. */
@@ -83,8 +85,9 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonl
     visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readGroups),
     typeKey: discriminatorKey(meta) ?? 'type',
-    idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
+    idKey: isComposite(meta) ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),
+    keyParts: namedKeyParts(meta, mapper.driver.getPlatform()),
   };
 }
 
