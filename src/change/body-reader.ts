@@ -2,9 +2,9 @@ import { Collection, type EntityMetadata, Reference, raw } from '@mikro-orm/core
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
+import { keyText, valuesOf } from '../model/composite-key.ts';
 import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
-import { keyText, valuesOf } from '../model/composite-key.ts';
 import { entityKey } from '../model/identifier.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
 import {

@@ -104,7 +104,7 @@ function planField(property: EntityProperty, planning: Planning): WritableField 
     property: property.name as string,
     metadata: property,
     nullable: property.nullable === true,
-    required: isRequired(property),
+    required: isRequired(property, planning.ancestors.at(-1)),
   };
   switch (property.kind) {
     case ReferenceKind.SCALAR: {
@@ -141,14 +141,14 @@ export function isSetOnce({ metadata }: WritableField): boolean {
 }
 
 /** Whether a new row needs a value for the property from outside: the column is not nullable, and nothing else fills it. */
-export function isRequired(property: EntityProperty): boolean {
+export function isRequired(property: EntityProperty, owner?: EntityMetadata): boolean {
   return (
     property.nullable !== true &&
     property.persist !== false &&
     property.default === undefined &&
     property.defaultRaw === undefined &&
     property.onCreate === undefined &&
-    !isCounted(property) &&
+    !isCounted(property, owner) &&
     property.version !== true &&
     property.generated === undefined &&
     property.formula === undefined &&
@@ -159,7 +159,8 @@ export function isRequired(property: EntityProperty): boolean {
 }
 
 /** Whether the property is a key that the database counts up by itself. */
-function isCounted(property: EntityProperty): boolean {
+function isCounted(property: EntityProperty, owner?: EntityMetadata): boolean {
   if (property.autoincrement === true) return true;
+  if (owner && !owner.embeddable && isComposite(owner)) return false;
   return property.primary === true && property.autoincrement !== false && ['number', 'bigint'].includes(property.runtimeType);
 }

@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, helper, type Platform } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, helper, type Platform, Utils } from '@mikro-orm/core';
 import { dialectOn } from '../dialect/dialect.ts';
 import { int64, isDate, isStorableText } from '../dialect/storable.ts';
 import { type AddressableKind, isAddressable } from '../dialect/value-kind.ts';
@@ -72,8 +72,11 @@ export function isComposite(meta: EntityMetadata): boolean {
 
 /** The key of an entity. `converted`: as the database takes it. */
 export function entityKey(entity: object, converted = false): Identifier {
-  const key: unknown = helper(entity).getPrimaryKey(converted);
-  return Array.isArray(key) ? CompositeKey.of(...flatParts(key)) : (key as Identifier);
+  const wrapped = helper(entity);
+  const key: unknown = wrapped.getPrimaryKey(converted);
+  // MikroORM has an object with the parts, or a list of them
+  if (typeof key !== 'object' || key === null || key instanceof Date) return key as Identifier;
+  return CompositeKey.of(...flatParts(Utils.getCompositeKeyValue(key as never, wrapped.__meta) as unknown[]));
 }
 
 /** The key of an object of a model that MikroORM may not manage. */

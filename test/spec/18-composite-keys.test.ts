@@ -99,9 +99,29 @@ describe.each(databases)('composite keys on %s', (kind) => {
 
     test('rejects ids that no row can have', async () => {
       await send('POST', '/enrolment.json', { course: { id: 2 }, person: 3 });
-      const ids = [',', '1,', ',1', '2', '2,3,4', '2,3%2C4', '2%2C3', 'a,b', '2,03', '2,3%00', `2,${'9'.repeat(90)}`, `2,${'9'.repeat(5000)}`];
+      const ids = [
+        ',',
+        '1,',
+        ',1',
+        '2',
+        '2,3,4',
+        '2,3%2C4',
+        '2%2C3',
+        'a,b',
+        '2,03',
+        '2,3%00',
+        `2,${'9'.repeat(90)}`,
+        `2,${'9'.repeat(5000)}`,
+      ];
       for (const id of ids) expect([id, (await send('GET', `/enrolment/${id}.json`)).status]).toEqual([id, 404]);
-      const texts = [',,', 'a,2026-11-18', `a,2026-13-18,${token}`, `a,b,2026-11-18,${token}`, `%,2026-11-18,${token}`, `,2026-11-18,${token}`];
+      const texts = [
+        ',,',
+        'a,2026-11-18',
+        `a,2026-13-18,${token}`,
+        `a,b,2026-11-18,${token}`,
+        `%,2026-11-18,${token}`,
+        `,2026-11-18,${token}`,
+      ];
       for (const id of texts) expect([id, (await send('GET', `/place/${id}.json`)).status >= 400]).toEqual([id, true]);
       expect((await send('GET', '/enrolment/2,3.json')).status).toBe(200);
       expect((await send('DELETE', '/enrolment/2,3.json')).status).toBe(204);
@@ -120,7 +140,13 @@ describe.each(databases)('composite keys on %s', (kind) => {
     });
 
     test('walks through pages in both directions', async () => {
-      for (const [course, person] of [[1, 1], [1, 2], [2, 1], [2, 2], [3, 1]] as const)
+      for (const [course, person] of [
+        [1, 1],
+        [1, 2],
+        [2, 1],
+        [2, 2],
+        [3, 1],
+      ] as const)
         expect((await send('POST', '/enrolment.json', { course: { id: course }, person })).status).toBe(201);
       const seen: string[] = [];
       const keysOf = (results: any[]) => results.map(({ course, person }) => `${course.id},${person}`);
@@ -145,9 +171,15 @@ describe.each(databases)('composite keys on %s', (kind) => {
       expect((await send('POST', '/mark.json', { enrolment: { course: 1 }, nr: 1, points: 1 })).status).toBe(400);
       expect((await send('POST', '/mark.json', { enrolment: { id: '1,1' }, nr: 1, points: 1 })).status).toBe(201);
       const { body } = await send('GET', '/enrolment/1,2.json');
-      expect(body.marks.map(({ nr, points }: any) => [nr, points])).toEqual([[1, 10], [2, 20]]);
+      expect(body.marks.map(({ nr, points }: any) => [nr, points])).toEqual([
+        [1, 10],
+        [2, 20],
+      ]);
       const course = (await send('GET', '/course/1.json')).body;
-      expect(course.enrolments.map(({ marks, person }: any) => [person, marks.length])).toEqual([[1, 1], [2, 2]]);
+      expect(course.enrolments.map(({ marks, person }: any) => [person, marks.length])).toEqual([
+        [1, 1],
+        [2, 2],
+      ]);
       expect(await send('GET', '/mark/1,2,1.json')).toMatchObject({ status: 200, body: { points: 10 } });
       expect((await send('DELETE', '/enrolment/1,2.json')).status).toBe(409);
     });
