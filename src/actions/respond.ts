@@ -13,10 +13,10 @@ import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
-import { contentTypes, hasColumns, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, isExport, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
 import { isEntity, type Serializer } from '../serialization/serializer.ts';
 import { stateOf } from '../store/request-state.ts';
-import { FoundRow } from '../store/row-store.ts';
+import { FoundRow, FoundRows } from '../store/row-store.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
 import { areViolations } from './failure.ts';
 import { markOf, versionedEntity } from './precondition.ts';
@@ -100,6 +100,14 @@ export async function answerOf(
     if (!isDefault) return answer;
     const mark = model && markOf(framework.tags, model, value);
     return writtenResponse(framework, request, answer, framework.tags.of(shown, mark));
+  }
+  if (value instanceof FoundRows) {
+    for (const { key } of value.rows) rows?.returned.push([(model as EntityMetadata).className, String(key)]);
+    const items = `[${await value.json()}]`;
+    const shown = isExport(format)
+      ? written(items, format, () => csvColumns(framework.serializer().planFor(model as EntityMetadata)))
+      : await rewritePage(format, `{"count":${value.rows.length},"results":${items}}`);
+    return { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
   }
   const serializer = framework.serializer(groups ?? undefined);
   const { choice, em } = stateOf(request, framework.mapper);

@@ -113,6 +113,30 @@ export async function stillReferenced(
   return error;
 }
 
+/** The first of some rows that could not be removed because another row refers to it; null for other errors. */
+export async function referencedAmong(
+  given: unknown,
+  meta: EntityMetadata,
+  ids: readonly Identifier[],
+  em: RequestEntityManager,
+  mapper: Mapper,
+): Promise<{ readonly problem: Problem; readonly index: number } | null> {
+  const error = translated(given, mapper);
+  const isConflict = error instanceof DriverException && databaseErrors.isReferenceConflict(error);
+  if (!(error instanceof ForeignKeyConstraintViolationException) && !isConflict) return null;
+  const platform = mapper.driver.getPlatform();
+  for (const key of foreignKeysOf(mapper)) {
+    const [column, ...others] = key.columns;
+    if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
+    const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
+    const sql = `select ${name} as id from ${table} where ${name} in (${ids.map(() => '?').join(', ')}) limit 1`;
+    const [found] = (await em.execute(sql, [...ids])) as { id: unknown }[];
+    const index = found ? ids.findIndex((id) => String(id) === String(found.id)) : -1;
+    if (index >= 0) return { problem: problem('conflict_reference', { reason: referencedBy(key) }, { cause: error }), index };
+  }
+  return null;
+}
+
 function referenceReason({ constraint, isStillReferenced, table }: BrokenConstraint, mapper: Mapper): string {
   const key = foreignKeysOf(mapper).find((candidate) => candidate.table === table && candidate.constraint === constraint);
   if (isStillReferenced) {

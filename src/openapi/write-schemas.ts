@@ -13,17 +13,28 @@ export type BodyMode = 'create' | 'patch' | 'replace';
 
 const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 'Patch', replace: 'Replace' };
 
+/** A body with further properties, or without a field. */
+export interface BodyVariant {
+  /** The end of its name. */
+  readonly suffix: string;
+  /** The property of the model that it leaves out. */
+  readonly without?: string;
+  readonly required?: readonly string[];
+  /** The further properties of a class. They replace fields of the same name. */
+  properties(meta: EntityMetadata): Readonly<Record<string, JsonSchema>>;
+}
+
 export function writeSchemas({ components, denormalizes, describe, mapper }: SchemaContext) {
   const platform = mapper.driver.getPlatform();
 
   /** The schema of a body for a model, for every class that its rows can have. */
-  function of(model: EntityMetadata, mode: BodyMode): JsonSchema {
+  function of(model: EntityMetadata, mode: BodyMode, variant?: BodyVariant): JsonSchema {
     const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
     const several = plans.length > 1;
     const refs = plans.map(({ fields, meta, typeKey }) => {
       const isTyped = several || discriminatorProperty(meta) !== null;
       const type = isTyped && !fields.has(typeKey) ? { [typeKey]: typeOf(meta) } : {};
-      return objectOf(meta, fields, mode, type, mode === 'create' && several ? [typeKey] : []);
+      return objectOf(meta, fields, mode, type, mode === 'create' && several ? [typeKey] : [], variant);
     });
     if (!several) return refs[0] as JsonSchema;
     const mapping = () => Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref]));
@@ -33,7 +44,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
         : // the class of an existing row is known
           { anyOf: refs };
     const isAny = plans.some(({ meta }) => meta.className === model.className);
-    return components.add(`${isAny ? 'Any' : ''}${model.className}${suffixes[mode]}`, union);
+    return components.add(`${isAny ? 'Any' : ''}${model.className}${variant?.suffix ?? suffixes[mode]}`, union);
   }
 
   /** The object of one class. `type` is the key that names the class, with its value. */
@@ -43,16 +54,21 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     mode: BodyMode,
     type: Readonly<Record<string, unknown>>,
     required: readonly string[],
+    variant?: BodyVariant,
   ): JsonSchema {
+    const further = variant?.properties(meta) ?? {};
     // a key that the client chooses can be set only when the row is created
-    const settable = [...fields.values()].filter((field) => mode === 'create' || !isSetOnce(field));
+    const settable = [...fields.values()].filter(
+      (field) => (mode === 'create' || !isSetOnce(field)) && field.property !== variant?.without,
+    );
     const needed = mode === 'patch' ? [] : settable.filter((field) => field.required).map(({ name }) => name);
     const properties = [
       ...Object.entries(type).map(([key, value]) => [key, { type: typeof value, const: value }] as const),
       ...settable.map((field) => [field.name, described(meta, field, mode)] as const),
+      ...Object.entries(further),
     ];
-    const schema = objectSchema(Object.fromEntries(properties), [...required, ...needed]);
-    return components.add(`${meta.className}${suffixes[mode]}`, schema);
+    const schema = objectSchema(Object.fromEntries(properties), [...required, ...(variant?.required ?? []), ...needed]);
+    return components.add(`${meta.className}${variant?.suffix ?? suffixes[mode]}`, schema);
   }
 
   function described(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {

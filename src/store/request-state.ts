@@ -45,6 +45,12 @@ export class RequestState {
   /** Whether the handler rereads the row after it is locked. */
   rereads = false;
 
+  /** The nested associations whose role was checked already, by their place in the declaration. */
+  readonly checkedNested = new Set<unknown>();
+
+  /** Whether a list is written while no other list for the same table is, because it was in a deadlock with one. */
+  isAlone = false;
+
   /** Whether a transaction was committed on behalf of the request. */
   isCommitted = false;
 

@@ -35,6 +35,7 @@ import { refuseUndeclared, withParameters } from '../parameters.ts';
 import { checkPrecondition } from '../precondition.ts';
 import { respond, writes } from '../respond.ts';
 import { withBody } from './body-check.ts';
+import { bulkParts } from './bulk-parts.ts';
 import { type Compilers, compileApi } from './compile-api.ts';
 import type { Observer } from './observer.ts';
 import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
@@ -188,15 +189,18 @@ function defaultParts(
 ): Parts {
   const { name } = action;
   if (action.kind === 'index') {
+    const list = bulkParts(api, action, method, format, planning);
     const plan = planning && method === 'POST' ? planWrite(api, name, method, planning) : null;
     if (plan) planned(plan.reason);
     const store = plan?.store ?? api.entityWrites;
     return {
       admit: async (request) => {
-        await admitCollection(api, name, request);
+        if (list?.admit) await list.admit(request);
+        else await admitCollection(api, name, request);
         return null;
       },
       act: (request) => {
+        if (list && (Array.isArray(request.body) || !list.isOptional)) return list.act(request, store);
         if (method !== 'POST') throw problem('method_not_supported');
         return create(api, store, request, format);
       },

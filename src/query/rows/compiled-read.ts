@@ -131,6 +131,17 @@ export class CompiledRead {
     return { statement: this.#oneStatement(noText, sql), parameters: [this.#dialect.values.bindable(id), ...params] };
   }
 
+  /** The rows with some keys, as a step of a transaction. Their order is undefined. */
+  byKeys(keys: (before: unknown[][]) => Iterable<unknown>, reading: Reading): Step {
+    const { sql, values } = this.#dialect;
+    const seen = this.#columnsSeen(reading)(1);
+    const among = sql.among([this.#plan.root.key], this.#parameter(1)).join('');
+    return {
+      statement: this.#statement(this.selectText([among, ...this.#filters], seen.sql)),
+      parameters: (before) => [values.list(keys(before)), ...seen.params],
+    };
+  }
+
   /** The same among the rows that a query selects. */
   oneOf(query: QueryText, reading: Reading = {}): Promise<unknown[][]> {
     return this.#send(this.views.whole.order.selected(this.#sendable(query), this.#columnsSeen(reading)));
@@ -259,6 +270,11 @@ export class CompiledRead {
   /** A row as JSON, with what it embeds. */
   json(row: unknown[], reading: Reading = {}): string | Promise<string> {
     return this.#texts.json([row], reading);
+  }
+
+  /** Rows as JSON objects, separated by commas. */
+  jsonOf(rows: unknown[][], reading: Reading): string | Promise<string> {
+    return this.#texts.json(rows, reading);
   }
 
   /** A window of all rows. */

@@ -1,0 +1,162 @@
+import { type EntityMetadata, FlushMode, helper, raw } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { flush, referencedAmong } from '../change/conflict.ts';
+import { countLinksOf } from '../change/link-versions.ts';
+import type { Executor } from '../database/executor.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
+import { type Identifier, keyOf } from '../model/identifier.ts';
+import { keysAmong } from '../query/entities/keys.ts';
+import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { FoundEntity } from './entity-store.ts';
+import { referringTo, touchReferring } from './inbound-versions.ts';
+import { columnValue, locateUnique, ofItem } from './item-errors.ts';
+import type { Restriction } from './port.ts';
+import { stateOf } from './request-state.ts';
+import { inTransaction } from './transaction.ts';
+
+/** Reads and writes many rows of one model as entities of MikroORM: one transaction and one flush for all of them. */
+export class BulkEntities {
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  readonly #sort: readonly SortKey[];
+  readonly #executor: Executor | null;
+
+  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], executor: Executor | null) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.#sort = sort;
+    this.#executor = executor;
+  }
+
+  /** Writes the entities that `make` returns, and returns them as they are stored. */
+  create(request: ApiRequest, make: () => Promise<readonly object[]>): Promise<readonly object[]> {
+    let made: readonly object[] = [];
+    return this.#transaction(
+      request,
+      () => made,
+      async (em) => {
+        made = await make();
+        await flush(em.persist([...made]));
+        await this.#reread(em, made);
+        return made;
+      },
+    );
+  }
+
+  /**
+   * Locks the rows with some keys, in the order of their keys, and reads those that pass the restriction. `edit` receives them by
+   * their keys as text, and returns those that it has changed.
+   */
+  change(
+    request: ApiRequest,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+    edit: (found: ReadonlyMap<string, FoundEntity>) => Promise<readonly object[]>,
+  ): Promise<readonly object[]> {
+    let changed: readonly object[] = [];
+    return this.#transaction(
+      request,
+      () => changed,
+      async (em) => {
+        changed = await edit(await this.#locked(em, keys, restriction));
+        await flush(em);
+        await this.#reread(em, changed);
+        return changed;
+      },
+    );
+  }
+
+  /** The same for rows that are removed. */
+  async remove(
+    request: ApiRequest,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+    admit: (found: ReadonlyMap<string, FoundEntity>) => Promise<readonly object[]>,
+  ): Promise<readonly object[]> {
+    const { em } = stateOf(request, this.#mapper);
+    try {
+      return await this.#transaction(
+        request,
+        () => [],
+        async () => {
+          const removed = await admit(await this.#locked(em, keys, restriction));
+          if (referringTo(this.#mapper, this.#meta).length > 0)
+            for (const key of keys) await touchReferring(this.#mapper, em, this.#meta, key);
+          for (const entity of removed) em.remove(entity);
+          await em.flush();
+          return removed;
+        },
+      );
+    } catch (error) {
+      const referenced = await referencedAmong(error, this.#meta, keys, em, this.#mapper);
+      throw referenced ? ofItem(referenced.problem, referenced.index) : error;
+    }
+  }
+
+  async #transaction<Result>(
+    request: ApiRequest,
+    written: () => readonly object[],
+    work: (em: RequestEntityManager) => Promise<Result>,
+  ): Promise<Result> {
+    const state = stateOf(request, this.#mapper);
+    const { em } = state;
+    try {
+      return await inTransaction(em, async () => {
+        const turn = dialectOf(this.#mapper).sql.turn?.(!state.isAlone);
+        if (turn) await em.execute(turn.replace('$1', '?'), [tableOf(this.#mapper, this.#meta)]);
+        return work(em);
+      });
+    } catch (error) {
+      const entities = written();
+      if (entities.length === 0) throw error;
+      const valueAt = (index: number, column: string) => columnValue(this.#mapper, this.#meta, entities[index] as object, column);
+      const place = { executor: this.#executor, mapper: this.#mapper, meta: this.#meta, count: entities.length, valueAt };
+      throw (await locateUnique(error, place)) ?? error;
+    }
+  }
+
+  async #locked(
+    em: RequestEntityManager,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+  ): Promise<ReadonlyMap<string, FoundEntity>> {
+    const { name } = keyOf(this.#meta);
+    if (keys.length === 0) return new Map();
+    await this.#lock(em, keys, restriction);
+    const among = restriction && keysAmong(em, this.#meta, restriction, keys, this.#sort);
+    const where = { [name]: { $in: among ? raw(among.sql, [...among.params]) : keys } };
+    const entities = (await em.find(this.#meta.class, where as never, reading)) as object[];
+    for (const entity of entities) countLinksOf(entity);
+    return new Map(entities.map((entity) => [String(helper(entity).getPrimaryKey()), new FoundEntity(entity, this.#meta, null)]));
+  }
+
+  /** Nobody else changes the rows until the transaction ends. Two lists lock the rows that both have in the same order. */
+  async #lock(em: RequestEntityManager, keys: readonly Identifier[], restriction: Restriction): Promise<void> {
+    const lock = dialectOf(this.#mapper).sql.rowLock('e');
+    if (lock === '') return;
+    const key = keyOf(this.#meta.root);
+    const platform = this.#mapper.driver.getPlatform();
+    const column = `e.${columnOf(this.#mapper, key)}`;
+    const among = restriction && keysAmong(em, this.#meta, restriction, keys, this.#sort);
+    const values = keys.map((id) =>
+      key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id,
+    );
+    const selected = among?.sql ?? keys.map(() => '?').join(', ');
+    const from = `${tableOf(this.#mapper, this.#meta.root)} as e`;
+    const sql = `select 1 from ${from} where ${column} in (${selected}) order by ${column}${lock}`;
+    await em.execute(sql, among ? [...among.params] : values);
+  }
+
+  /** Rereads rows in the transaction that wrote them, so that the response shows the stored values. */
+  async #reread(em: RequestEntityManager, entities: readonly object[]): Promise<void> {
+    for (const [meta, those] of Map.groupBy(entities, (entity) => metaOfEntity(this.#mapper, entity))) {
+      const where = { [keyOf(meta).name]: { $in: those.map((entity) => helper(entity).getPrimaryKey()) } };
+      await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
+    }
+  }
+}
+
+const reading = { refresh: true, flushMode: FlushMode.COMMIT } as never;
