@@ -93,7 +93,7 @@ export function createBody({ name, nested }: ApiDeclaration, meta: EntityMetadat
           return [[own, role === null ? list : { ...list, description: `Creates rows. Requires the role ${role}.` }]];
         }),
     );
-  return schemas.write.of(meta, 'create', { suffix: `${pascal(name)}Create`, properties: within(nested, 0) });
+  return schemas.write.of(meta, 'create', { suffix: 'NestedCreate', properties: within(nested, 0) });
 }
 
 /** The roles that an operation requires only if its body creates further rows. */

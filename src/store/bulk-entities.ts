@@ -10,6 +10,7 @@ import { metaOfEntity } from '../model/hierarchy.ts';
 import { type Identifier, keyOf } from '../model/identifier.ts';
 import { keysAmong } from '../query/entities/keys.ts';
 import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { nextTurn } from '../response/turn.ts';
 import { FoundEntity } from './entity-store.ts';
 import { referringTo, touchReferring } from './inbound-versions.ts';
 import { columnValue, locateUnique, ofItem } from './item-errors.ts';
@@ -153,10 +154,23 @@ export class BulkEntities {
   /** Rereads rows in the transaction that wrote them, so that the response shows the stored values. */
   async #reread(em: RequestEntityManager, entities: readonly object[]): Promise<void> {
     for (const [meta, those] of Map.groupBy(entities, (entity) => metaOfEntity(this.#mapper, entity))) {
-      const where = { [keyOf(meta).name]: { $in: those.map((entity) => helper(entity).getPrimaryKey()) } };
-      await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
+      for (const some of chunksOf(those)) {
+        if (entities.length > chunkSize) await nextTurn();
+        const where = { [keyOf(meta).name]: { $in: some.map((entity) => helper(entity).getPrimaryKey()) } };
+        await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
+      }
     }
+    if (entities.length > chunkSize) await nextTurn();
   }
+}
+
+/** Rows that are read in one turn of the event loop. */
+const chunkSize = 250;
+
+function chunksOf<Item>(items: readonly Item[]): (readonly Item[])[] {
+  const chunks: (readonly Item[])[] = [];
+  for (let from = 0; from < items.length; from += chunkSize) chunks.push(items.slice(from, from + chunkSize));
+  return chunks;
 }
 
 const reading = { refresh: true, flushMode: FlushMode.COMMIT } as never;

@@ -2,6 +2,7 @@ import { httpMethods } from '../../declaration/types.ts';
 import type { ModelAccess } from '../models.ts';
 import { type Change, closed, type Facts, type FactsOfSubject, opened } from './changes.ts';
 import { type DeclaredFact, subjectOf } from './facts.ts';
+import { listChanges } from './lists.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** One method of a route, in the baseline and now. */
@@ -73,6 +74,7 @@ function changesOf(compared: Compared): Change[] {
     ...restrictionChanges(compared),
     ...hookChanges(compared),
     ...requirementChanges(compared),
+    ...listChanges(compared.about),
     ...fieldChanges(compared, 'read'),
     ...fieldChanges(compared, 'write'),
     ...questionChanges(compared),

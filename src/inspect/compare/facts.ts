@@ -1,6 +1,7 @@
 import { httpMethods } from '../../declaration/types.ts';
 import type { FieldAccess } from '../route-fields.ts';
 import type { SettingsAccess } from '../settings.ts';
+import { listFacts } from './lists.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** One fact about an application, as it is now or as its baseline has it. */
@@ -18,7 +19,7 @@ export interface DeclaredFact extends Fact {
   readonly within: readonly { readonly prefix: string; readonly place: string }[];
 }
 
-const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|parameter|format';
+const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|bulk|nested|read|write|filter|sort|search|parameter|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),
@@ -85,6 +86,7 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
     ...Object.entries(route.requirements).map(([name, each]) =>
       fact(subject, 'requirement', `${name} ${each.value}`, each.place),
     ),
+    ...listFacts(route).map((each) => fact(subject, each.kind, each.value, each.place)),
     ...fieldFacts(subject, 'read', shown.fields, models),
     ...(own || read.decidedBy === null ? [] : [fact(subject, 'read', `by ${read.decidedBy}`, handler.place)]),
     ...fieldFacts(subject, 'write', write.fields, models),
