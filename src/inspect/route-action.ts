@@ -30,6 +30,8 @@ const defaults: Readonly<Record<'indexApi' | 'entityApi' | 'addRemoveApi', Parti
 export function actionOf({ action, api, handler }: RouteRecord, method: HttpMethod): ActionKind {
   if (!api || !action) return 'service';
   if (!isDefault(handler) || isOverridden(api, handler)) return 'handler';
+  // a list of rows
+  if (action.bulk?.methods.some((each) => each === method) && method !== 'POST') return method === 'PATCH' ? 'patch' : 'delete';
   return defaults[handler][method] ?? 'unsupported';
 }
 

@@ -5,7 +5,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Step } from '../../database/writer.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
-import { keyFrom, valuesOf } from '../../model/composite-key.ts';
+import { keyFrom, keyListText, valuesOf } from '../../model/composite-key.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { hasWideKey, type Identifier } from '../../model/identifier.ts';
 import { asRow } from '../../model/key-condition.ts';
@@ -136,6 +136,22 @@ export class CompiledRead {
   /** A key as parameters, one for each column. */
   keyParameters(id: unknown): unknown[] {
     return valuesOf(id).map((value) => this.#dialect.values.bindable(value));
+  }
+
+  /** The rows with some keys, as a step of a transaction. Their order is undefined. */
+  byKeys(keys: (before: unknown[][]) => Iterable<unknown>, reading: Reading): Step {
+    const { sql, values } = this.#dialect;
+    const seen = this.#columnsSeen(reading)(1);
+    const { keys: columns, keyTypes } = this.#plan.root;
+    const isSingle = columns.length === 1;
+    const among = isSingle
+      ? sql.among([...columns], this.#parameter(1)).join('')
+      : sql.amongKeys(columns, keyTypes, this.#parameter(1));
+    const listOf = (some: Iterable<unknown>) => (isSingle ? values.list(some) : keyListText(some));
+    return {
+      statement: this.#statement(this.selectText([among, ...this.#filters], seen.sql)),
+      parameters: (before) => [listOf(keys(before)), ...seen.params],
+    };
   }
 
   /** The same among the rows that a query selects. */
@@ -272,6 +288,11 @@ export class CompiledRead {
   /** A row as JSON, with what it embeds. */
   json(row: unknown[], reading: Reading = {}): string | Promise<string> {
     return this.#texts.json([row], reading);
+  }
+
+  /** Rows as JSON objects, separated by commas. */
+  jsonOf(rows: unknown[][], reading: Reading): string | Promise<string> {
+    return this.#texts.json(rows, reading);
   }
 
   /** A window of all rows. */
