@@ -39,6 +39,7 @@ describe('an API', () => {
       pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       rateLimit: null,
       requireIfMatch: false,
+      nested: [],
       defaultSort: [],
       list: nothingToAsk,
       formats: ['json'],
@@ -55,6 +56,7 @@ describe('an API', () => {
           repeatable: null,
           validationGroups: [],
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: nothingToAsk,
@@ -77,6 +79,7 @@ describe('an API', () => {
           repeatable: null,
           validationGroups: [],
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: null,
@@ -232,7 +235,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, nested, filters, sort, default_sort, search, description, hidden, actions',
     ],
     [
       { 'base-path': '/b' },

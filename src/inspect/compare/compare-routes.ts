@@ -2,7 +2,7 @@ import { httpMethods } from '../../declaration/types.ts';
 import type { ModelAccess } from '../models.ts';
 import { type Change, closed, type Facts, type FactsOfSubject, opened } from './changes.ts';
 import { type DeclaredFact, subjectOf } from './facts.ts';
-import { listChanges } from './lists.ts';
+import { listChanges } from './list-changes.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** One method of a route, in the baseline and now. */
