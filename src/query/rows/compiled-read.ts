@@ -191,7 +191,7 @@ export class CompiledRead {
   /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
   afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
     const { columns, joins, keyName } = this.#plan.root;
-    if (!this.#isReadWithin) {
+    if (!this.isReadWithin) {
       const { params, sql } = this.#columnsSeen(reading)(1);
       return [
         { statement: statementOf(`${change} returning ${keyName}`, true), parameters },
@@ -208,7 +208,7 @@ export class CompiledRead {
    * Whether the statement that changes a row can also read it. Its other parts do not see the change, so a row that can embed
    * itself is read by another statement.
    */
-  get #isReadWithin(): boolean {
+  get isReadWithin(): boolean {
     return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
   }
 
