@@ -19,7 +19,10 @@ const nestedRows = object('nested', {
 
 /** Associations by their paths in a body, such as `vaccinations` or `vaccinations.doses`. */
 export const nested = map(nestedRows, {
-  example: { name: 'vaccinations', note: 'A to-many association by its name in JSON, or a path such as vaccinations.doses.' },
+  example: {
+    name: 'vaccinations',
+    note: 'A to-many association by its name in JSON, or a path such as vaccinations.doses.',
+  },
   names: /^(?!__proto__$)[^\s.,[\]]+(?:\.[^\s.,[\]]+)*$/,
   namesExpected: 'a nested association is named by a path such as "vaccinations" or "vaccinations.doses"',
 });

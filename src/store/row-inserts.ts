@@ -1,11 +1,14 @@
+import type { EntityProperty } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { valueProblem } from '../change/conflict.ts';
 import type { ColumnValue } from '../change/plain-body.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { keyFrom, keyText } from '../model/composite-key.ts';
+import { isComposite, keyOf } from '../model/identifier.ts';
 import { keyColumns } from '../query/rows/association.ts';
-import { statementOf } from '../query/rows/bound-statement.ts';
+import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
+import type { Reading } from '../query/rows/row-texts.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { isSeenText } from '../query/visibility/visibility-columns.ts';
 import { type ItemErrors, locateUnique } from './item-errors.ts';
@@ -27,17 +30,28 @@ interface Group {
   readonly indexes: readonly number[];
 }
 
+type Rows = readonly (readonly ColumnValue[])[];
+
+/** The rows as they are stored, in the order of the items; none if a referenced row is missing. */
+interface Inserted {
+  readonly reading: Reading;
+  readonly rows: unknown[][];
+}
+
 /** Inserts many rows of one model by one statement, for bodies that no code of the application has to read. */
 export class RowInserts {
   readonly #writing: RowWriting;
   readonly #dialect: Dialect;
   readonly #keys: string;
+  /** Whether the database counts the keys up. */
+  readonly #isCounted: boolean;
 
   constructor(writing: RowWriting) {
     this.#writing = writing;
     const { mapper, meta } = writing.writes.options;
     this.#dialect = dialectOf(mapper);
     this.#keys = keyColumns(mapper, meta).join(', ');
+    this.#isCounted = !isComposite(meta) && isCounted(keyOf(meta));
   }
 
   /** Inserts a row for each item, all or none. Returns `notPlain` if MikroORM has to write them: then nothing was written. */
@@ -60,34 +74,57 @@ export class RowInserts {
     const refers = all.some((columns) => columns.some(({ refersTo }) => refersTo));
     // a statement that finds a reference missing inserts nothing, but those before it would stay
     if (groups.length > 1 && refers) return notPlain;
-    const reading = await store.readingWithVisibility(request);
-    const keys: unknown[][][] = [];
-    const inserts = groups.map((group) => this.#insert(group, all, seen ?? new Map()));
-    const steps: Step[] = inserts.map((step, i) => ({
-      ...step,
-      // the function of a step receives the keys that the one before returned
-      parameters: (before) => {
-        if (i > 0) keys[i - 1] = before;
-        return step.parameters as readonly unknown[];
-      },
-    }));
-    const last = groups.length - 1;
-    const keysOf = (before: unknown[][]) => {
-      keys[last] = before;
-      return keys.flat().map(keyFrom);
-    };
-    const turn = this.#turn(request);
-    const found = await this.#written(request, [...turn, ...steps, store.read.byKeys(keysOf, reading)], all);
-    if (found.length === 0) {
+    const [only] = groups;
+    const isOne = groups.length === 1 && this.#isCounted && store.read.isReadWithin;
+    const inserted = isOne ? this.#within(request, only as Group, all, seen) : this.#stepwise(request, groups, all, seen);
+    const { reading, rows } = await inserted;
+    if (rows.length === 0) {
       await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns)));
       throw new RowChanged();
     }
+    const found = rows.map((row) => store.foundRow(request, row, reading));
+    return new FoundRows(found, store.read, reading);
+  }
+
+  /** Inserts and reads the rows by one statement. Keys are counted in the order of insertion. */
+  async #within(request: ApiRequest, group: Group, all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+    const { changes, options } = this.#writing.writes;
+    const { read } = options.rows;
+    const reading = await options.rows.readingWithin(request, [changes.table]);
+    const { params, sql } = this.#insert(group, all, seen ?? new Map());
+    const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(sql, params, reading)], all);
+    return { reading, rows: rows.sort((a, b) => Number(numberOf(read.keyOf(a)) - numberOf(read.keyOf(b)))) };
+  }
+
+  /** Inserts the rows by a statement for each group, and then reads all of them. */
+  async #stepwise(request: ApiRequest, groups: readonly Group[], all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+    const { rows: store } = this.#writing.writes.options;
+    const reading = await store.readingWithVisibility(request);
+    const keys: unknown[][][] = [];
+    // a step whose parameters do not depend on the one before is sent without waiting
+    const steps = groups.map((group, i): Step => {
+      const { params, sql } = this.#insert(group, all, seen ?? new Map());
+      const statement = statementOf(`${sql} returning ${this.#keys}`, true);
+      if (i === 0) return { statement, parameters: params };
+      return {
+        statement,
+        parameters: (before) => {
+          keys[i - 1] = before;
+          return params;
+        },
+      };
+    });
+    const keysOf = (before: unknown[][]) => {
+      keys[groups.length - 1] = before;
+      return keys.flat().map(keyFrom);
+    };
+    const found = await this.#written(request, [...this.#turn(request), ...steps, store.read.byKeys(keysOf, reading)], all);
+    if (found.length === 0) return { reading, rows: [] };
     const byKey = new Map(found.map((row) => [String(store.read.keyOf(row)), row]));
-    const ordered: unknown[][] = [];
+    const rows: unknown[][] = [];
     for (const [i, { indexes }] of groups.entries())
-      for (const [at, index] of indexes.entries()) ordered[index] = byKey.get(keyText(keys[i]?.[at] ?? [])) as unknown[];
-    const views = ordered.map((row) => store.foundRow(request, row, reading));
-    return new FoundRows(views, store.read, reading);
+      for (const [at, index] of indexes.entries()) rows[index] = byKey.get(keyText(keys[i]?.[at] ?? [])) as unknown[];
+    return { reading, rows };
   }
 
   /** Runs the code of the model for each row. */
@@ -140,7 +177,7 @@ export class RowInserts {
     });
   }
 
-  #insert({ columns, indexes }: Group, all: readonly (readonly ColumnValue[])[], seen: SeenReferences): Step {
+  #insert({ columns, indexes }: Group, all: readonly (readonly ColumnValue[])[], seen: SeenReferences): QueryText {
     const { writes } = this.#writing;
     const rows = indexes.map((index) => {
       const values = new Map((all[index] as readonly ColumnValue[]).map(({ column, value }) => [column, value]));
@@ -165,10 +202,10 @@ export class RowInserts {
       conditions.length > 0 ? ` where not exists (select 1 from _rows as i where not coalesce((${every}), false))` : '';
     const names = columns.map(({ column }) => column).join(', ');
     const values = columns.map((_, i) => `c${i}`).join(', ');
-    const text =
+    const sql =
       `with _rows as (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
-      `select ${values} from _rows${where}${source.order} returning ${this.#keys}`;
-    return { statement: statementOf(text, true), parameters: params };
+      `select ${values} from _rows${where}${source.order}`;
+    return { sql, params };
   }
 
   /** Lets other lists for the same table insert at the same time, unless a deadlock with them made this attempt necessary. */
@@ -190,6 +227,15 @@ export class RowInserts {
       throw valueProblem(error) ?? (await locateUnique(error, inserted)) ?? error;
     }
   }
+}
+
+/** A key can be beyond 2^53. */
+function numberOf(key: unknown): bigint {
+  return BigInt(String(key));
+}
+
+function isCounted({ autoincrement, runtimeType }: EntityProperty): boolean {
+  return autoincrement === true && ['number', 'bigint'].includes(runtimeType);
 }
 
 function refuse(refusal: Error | null): void {

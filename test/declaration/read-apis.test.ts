@@ -43,6 +43,7 @@ describe('an API', () => {
       pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       rateLimit: null,
       requireIfMatch: false,
+      nested: [],
       defaultSort: [],
       groups: usualGroups,
       list: nothingToAsk,
@@ -61,6 +62,7 @@ describe('an API', () => {
           validationGroups: [],
           groups: usualGroups,
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: nothingToAsk,
@@ -84,6 +86,7 @@ describe('an API', () => {
           validationGroups: [],
           groups: usualGroups,
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: null,
@@ -239,7 +242,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, filters, sort, default_sort, search, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, nested, filters, sort, default_sort, search, description, hidden, actions',
     ],
     [
       { 'base-path': '/b' },

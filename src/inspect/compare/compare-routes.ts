@@ -2,7 +2,7 @@ import { httpMethods } from '../../declaration/types.ts';
 import { type Change, closed, type Facts, opened } from './changes.ts';
 import { type Compared, counted, fieldChanges, groupsBefore } from './compare-fields.ts';
 import { subjectOf } from './facts.ts';
-import { listChanges } from './lists.ts';
+import { listChanges } from './list-changes.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** The changes of routes. Methods of a route with the same change are reported together. */

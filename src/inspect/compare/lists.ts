@@ -1,8 +1,6 @@
 import type { HttpMethod } from '../../declaration/types.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import type { Declared, Places } from '../places.ts';
-import { type Change, closed, type FactsOfSubject, opened } from './changes.ts';
-import type { DeclaredFact } from './facts.ts';
 
 /** The lists that a method accepts, and the rows that it creates together with their owner. */
 export interface ListAccess {
@@ -41,7 +39,10 @@ export function methodPlace({ action }: RouteRecord, method: HttpMethod, places:
 }
 
 /** The facts of a baseline: `bulk`, and `nested vaccinations requires MEDICAL`. */
-export function listFacts({ bulk, nested }: ListAccess): Pick<DeclaredFact, 'kind' | 'value' | 'place'>[] {
+export function listFacts({
+  bulk,
+  nested,
+}: ListAccess): { readonly kind: string; readonly value: string; readonly place: string }[] {
   return [
     ...(bulk ? [{ kind: 'bulk', value: '', place: bulk.place }] : []),
     ...nested.map(({ association, place, role }) => ({
@@ -49,22 +50,5 @@ export function listFacts({ bulk, nested }: ListAccess): Pick<DeclaredFact, 'kin
       value: role === null ? association : `${association} requires ${role}`,
       place,
     })),
-  ];
-}
-
-export function listChanges(about: FactsOfSubject): Change[] {
-  const lost = about.removed('nested');
-  const nameOf = (value: string) => value.split(' ', 1)[0] as string;
-  const isKept = (value: string) => about.added('nested').some((now) => nameOf(now.value as string) === nameOf(value));
-  return [
-    ...about.added('bulk').map(({ place }) => opened(place, about.subject, 'accepts lists now')),
-    ...about.removed('bulk').map(() => closed(null, about.subject, 'no longer accepts lists')),
-    ...about.added('nested').map(({ place, value }) => {
-      const was = lost.find((before) => nameOf(before) === nameOf(value));
-      const text = `creates rows of ${value} now${was === undefined ? '' : `, was ${was}`}`;
-      // a role where there was none closes; any other change may open
-      return was === nameOf(value) ? closed(place, about.subject, text) : opened(place, about.subject, text);
-    }),
-    ...lost.filter((value) => !isKept(value)).map((value) => closed(null, about.subject, `no longer creates rows of ${value}`)),
   ];
 }

@@ -204,7 +204,7 @@ export class CompiledRead {
   /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
   afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
     const { columns, joins, keyNames } = this.#plan.root;
-    if (!this.#isReadWithin) {
+    if (!this.isReadWithin) {
       const { length } = keyNames;
       const { params, sql } = this.#columnsSeen(reading)(length);
       return [
@@ -225,7 +225,7 @@ export class CompiledRead {
    * Whether the statement that changes a row can also read it. Its other parts do not see the change, so a row that can embed
    * itself is read by another statement.
    */
-  get #isReadWithin(): boolean {
+  get isReadWithin(): boolean {
     return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
   }
 
