@@ -52,6 +52,11 @@ function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((item, i) => item === other[i]);
 }
 
+/** The groups that a model gives to a property. */
+export function groupsOfProperty(property: Pick<EntityProperty, 'groups'>): readonly string[] {
+  return property.groups ?? [];
+}
+
 /** All groups of an API and its actions. */
 export function groupsOfApi({ actions, groups }: Pick<ApiDeclaration, 'actions' | 'groups'>): GroupsDeclaration {
   const all = [groups, ...actions.map((action) => action.groups)];
