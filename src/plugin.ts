@@ -47,6 +47,7 @@ import { noSniffing, problemFormats, retryLater, toProblem } from './response/pr
 import { type LogProblem, sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
+import { groupsOf } from './store/request-state.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import { authentication } from './traffic/authentication.ts';
 import { decorateRequests, limitTargets, readQueries, unusedSettings } from './traffic/embedded.ts';
@@ -341,7 +342,7 @@ function handleErrors(
 
 /** A concurrent change returns 409, or 412 if the request has a precondition. */
 function conflictOf(error: unknown, request: ApiRequest, mapper: Mapper): Problem | null {
-  const found = conflictProblem(error, mapper);
+  const found = conflictProblem(error, mapper, groupsOf(request, mapper));
   if (found?.code !== 'conflict_version' || !isBound(request)) return found;
   return problem('precondition_failed', { reason: found.message }, { cause: error });
 }

@@ -7,7 +7,7 @@ export type AccessWatch = () => (error?: unknown) => void;
 /** The same guard, watched. A public guard checks nothing. */
 export function watchedGuard(guard: Guard, watch: AccessWatch): Guard {
   if (guard.public) return guard;
-  return Object.freeze({ ...guard, check: watchedCall(guard.check, watch) });
+  return Object.freeze({ ...guard, check: watchedCall(guard.check, watch), grants: watchedCall(guard.grants, watch) });
 }
 
 /** The same function, watched until it returns, or until its promise settles. */

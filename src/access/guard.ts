@@ -19,6 +19,8 @@ export interface Guard {
   readonly loads: readonly string[];
   /** Throws 401 without a user, or 403 with one, if access is denied; rejects instead if a voter is asynchronous. */
   check(subject: unknown, user: User | null, request: FastifyRequest): void | Promise<void>;
+  /** The same decision as a value: for groups of fields, whose denial is not an error. */
+  grants(subject: unknown, user: User | null, request: FastifyRequest): boolean | Promise<boolean>;
 }
 
 export type GuardFor = (roles: readonly string[]) => Guard;
@@ -29,6 +31,7 @@ const publicGuard: Guard = Object.freeze({
   readsSubject: false,
   loads: Object.freeze([]),
   check: () => undefined,
+  grants: () => true,
 });
 
 /** The guard that requires all of the roles; without roles, everybody passes. */
@@ -52,12 +55,23 @@ export function compileGuard(roles: readonly string[], registry: VoterRegistry, 
     return undefined;
   }
 
+  function grants(subject: unknown, user: User | null, request: FastifyRequest, start = 0): boolean | Promise<boolean> {
+    for (let index = start; index < panels.length; index++) {
+      const { role, voters } = panels[index] as (typeof panels)[number];
+      const granted = poll(strategy, voters, { role, subject, user, request });
+      if (typeof granted !== 'boolean') return granted.then((late) => late && grants(subject, user, request, index + 1));
+      if (!granted) return false;
+    }
+    return true;
+  }
+
   return Object.freeze({
     roles: Object.freeze([...roles]),
     public: false,
     readsSubject: panels.some(({ voters }) => voters.some((voter) => !(voter instanceof RoleVoter))),
     loads: Object.freeze([...new Set(panels.flatMap(({ voters }) => voters.flatMap(loadsOf)))]),
     check: (subject: unknown, user: User | null, request: FastifyRequest) => check(subject, user, request),
+    grants: (subject: unknown, user: User | null, request: FastifyRequest) => grants(subject, user, request),
   });
 }
 

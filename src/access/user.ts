@@ -14,3 +14,8 @@ export interface ApiRequest<Parameters extends object = ParameterValues> extends
   /** The values of the action's `parameters`, validated; undefined if a request has none and there is no default. */
   readonly parameters: Readonly<Parameters>;
 }
+
+/** The user of a request, as the authenticators found it before the action. */
+export function userOf(request: ApiRequest): User | null {
+  return (request as { user?: User | null }).user ?? null;
+}

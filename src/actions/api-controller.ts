@@ -18,12 +18,12 @@ import { readPageRequest } from '../response/page-request.ts';
 import { FoundEntity } from '../store/entity-store.ts';
 import { rereadEntity } from '../store/hold-entity.ts';
 import type { Admission, Restriction } from '../store/port.ts';
-import { currentState, stateOf } from '../store/request-state.ts';
+import { currentState, groupsOf, stateOf } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { checkDeclared, missing } from './admission.ts';
 import { untilCommit } from './after-commit.ts';
 import { change, remove } from './change.ts';
-import { declaredList, metasOf } from './controller-models.ts';
+import { decideGroups, declaredList, metasOf, writableGroups } from './controller-models.ts';
 import { anyBodyOf, bodyOf, create, validationGroups } from './create.ts';
 import { exportList } from './export.ts';
 import { isExport } from './export-reply.ts';
@@ -216,7 +216,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
       return (await framework.associations.reference(metas, body, scope, bound)) as Type;
     }
     const body = bodyOf(request);
-    const deserializer = framework.deserializer(groups);
+    const deserializer = framework.deserializer(await writableGroups(this.#runtime, request, groups));
     if (!Object.hasOwn(body, 'id')) {
       const { entity, violations } = await deserializer.create(metas, body, scope);
       if (violations.length > 0) throw violationsProblem(violations);
@@ -237,7 +237,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const state = currentState();
     const { action = state.runningAction ?? '', request = state.request } = context;
     const { groups = validationGroups(this.#runtime, action) } = context;
-    return this.#runtime.framework.validator.validate(entity, { action, request, groups });
+    const { framework } = this.#runtime;
+    return framework.validator.validate(entity, { action, request, groups }, groupsOf(request, framework.mapper));
   }
 
   /**
@@ -328,7 +329,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const { api, framework } = this.#runtime;
     const parameters = request.query as Record<string, unknown>;
     const meta = query.mainAlias.meta as EntityMetadata;
-    const list = declaredList(this.#runtime, action, meta);
+    const list = await declaredList(this.#runtime, action, meta, request);
     const listQuery = list?.read(parameters, declaredNames(request), false);
     const page = readPageRequest(parameters, api.pagination);
     const state = stateOf(request, framework.mapper);
@@ -347,6 +348,7 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const isVisible = !admission?.restriction || (await hasKey(em, meta, admission.restriction, admission.key, api.defaultSort));
     if (!isVisible) throw missing(this.#runtime, request);
     await this.checkAccess(action, request, entity);
+    await decideGroups(this.#runtime, action, request);
   }
 
   /** The restriction of an action, made once per request. */

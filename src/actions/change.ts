@@ -1,7 +1,7 @@
 import type { ApiRequest } from '../access/user.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import type { Admission } from '../store/port.ts';
-import { stateOf } from '../store/request-state.ts';
+import { groupsOf, stateOf } from '../store/request-state.ts';
 import type { WriteStore, Written } from '../store/write-store.ts';
 import { missing } from './admission.ts';
 import { runAfterCommit } from './after-commit.ts';
@@ -22,9 +22,12 @@ export async function change(
   requirePrecondition(api, request);
   const { framework, hooks, overrides } = api;
   const state = stateOf(request, framework.mapper);
+  const groups = groupsOf(request, framework.mapper);
   const changed = await store.change(request, admission, {
     apply: async (entity) => {
-      const { violations } = await framework.deserializer().update(entity, bodyOf(request), mode, { em: state.em, request });
+      const { violations } = await framework
+        .deserializer(groups)
+        .update(entity, bodyOf(request), mode, { em: state.em, request });
       await validated(api, '_entity', request, entity, violations);
     },
     check: (entity) => validated(api, '_entity', request, entity),

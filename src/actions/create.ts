@@ -4,7 +4,7 @@ import { isObject } from '../change/body-reader.ts';
 import { Problem, problem, type Violation, violationsProblem } from '../errors.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
-import { stateOf } from '../store/request-state.ts';
+import { groupsOf, stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
@@ -19,9 +19,12 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   refusePrecondition(api, request);
   const { framework, hooks, meta, overrides } = api;
   const state = stateOf(request, framework.mapper);
+  const groups = groupsOf(request, framework.mapper);
   const created = await store.create(request, {
     make: async () => {
-      const { entity, violations } = await framework.deserializer().create([meta], bodyOf(request), { em: state.em, request });
+      const { entity, violations } = await framework
+        .deserializer(groups)
+        .create([meta], bodyOf(request), { em: state.em, request });
       await validated(api, '_index', request, entity, violations);
       return entity;
     },

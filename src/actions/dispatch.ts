@@ -9,6 +9,7 @@ import { stateOf, withState } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { untilCommit } from './after-commit.ts';
 import { ExportReply, isExport } from './export-reply.ts';
+import type { GroupGrants } from './group-grants.ts';
 import { EarlyReply, hookNeeds, runHook } from './hooks.ts';
 import type { Exchange, IdempotencyStore } from './idempotency/idempotency-store.ts';
 import type { StoredResponse } from './idempotency/replay.ts';
@@ -23,7 +24,12 @@ export type Around = (request: ApiRequest, run: () => unknown) => unknown;
 export const directly: Around = (_, run) => run();
 
 /** Wraps a reading action whose hooks may end the request with a reply. */
-export function withEarlyReply({ framework, overrides }: ApiRuntime, format: Format, run: RouteHandler): RouteHandler {
+export function withEarlyReply(
+  { framework, overrides }: ApiRuntime,
+  format: Format,
+  grants: GroupGrants,
+  run: RouteHandler,
+): RouteHandler {
   // `customizeQuery` has the state of the request anyway
   if ([...overrides].every((name) => name === 'customizeQuery' || !(hookNeeds[name].replies || name === 'checkAccess')))
     return run;
@@ -34,7 +40,7 @@ export function withEarlyReply({ framework, overrides }: ApiRuntime, format: For
         return await run(incoming, reply);
       } catch (error) {
         if (!(error instanceof EarlyReply)) throw error;
-        return respond(framework, request, reply, error.reply, isExport(format) ? 'json' : format);
+        return respond(framework, request, reply, error.reply, isExport(format) ? 'json' : format, { grants });
       }
     });
   };
@@ -45,6 +51,8 @@ export interface Acting {
   readonly api: ApiRuntime;
   readonly action: string;
   readonly format: Format;
+  /** Decides which groups apply to the caller. */
+  readonly grants: GroupGrants;
   /** Whether it is retried after the database rolled it back because of another request. */
   readonly isRepeatable: boolean;
   /** Whether Declarest itself handles it, and no code of the application. */
@@ -63,13 +71,14 @@ export function actionHandler({
   admit,
   api,
   format,
+  grants,
   isDefault,
   isRepeatable,
   idempotencyStore,
 }: Acting): RouteHandler {
   const { framework, hooks, meta, overrides } = api;
   const { mapper } = framework;
-  const responding = { model: meta, isDefault: action === '_index' || action === '_entity' };
+  const responding = { model: meta, isDefault: action === '_index' || action === '_entity', grants };
   const perform = async (request: ApiRequest, admission: Admission | null) => {
     stateOf(request, mapper).runningAction = action;
     return serializable(request, await act(request, admission));
@@ -87,7 +96,7 @@ export function actionHandler({
       return respond(framework, request, reply, given, format, responding).catch(async (error: unknown) => {
         // a hook that receives a chunk can still reply as long as nothing was sent
         if (!(error instanceof EarlyReply) || !(given instanceof ExportReply)) throw error;
-        return respond(framework, request, reply, error.reply, 'json');
+        return respond(framework, request, reply, error.reply, 'json', { grants });
       });
     });
   const handleOnce = async (store: IdempotencyStore, request: ApiRequest, reply: FastifyReply) => {
@@ -110,7 +119,7 @@ export function actionHandler({
             return answerOf(framework, request, given, format, responding);
           }
         : null,
-      mayShowMissing: (stored) => mayShowMissing(api, action, request, stored),
+      mayShowMissing: (stored) => mayShowMissing(api, action, request, grants, stored),
     };
     return attempt(request, reply, () => withState(stateOf(request, mapper), () => store.answer(keyed, exchange)));
   };
@@ -155,9 +164,16 @@ function hasKey({ headers, method }: ApiRequest): boolean {
  * Whether a stored response is returned to a caller who does not see the entity any more. One without a body always is. A
  * body is returned only if its visibility depends on the caller alone, and not on the entity.
  */
-async function mayShowMissing(api: ApiRuntime, action: string, request: ApiRequest, { body }: StoredResponse): Promise<boolean> {
+async function mayShowMissing(
+  api: ApiRuntime,
+  action: string,
+  request: ApiRequest,
+  grants: GroupGrants,
+  { body }: StoredResponse,
+): Promise<boolean> {
   const guard = api.guardOf(action, request.method as HttpMethod);
-  if (guard.readsSubject) return body === null;
+  if (guard.readsSubject || grants.readsSubject) return body === null;
   await guard.check(null, userOf(request), request);
+  stateOf(request, api.framework.mapper).groups = await grants.ofCollection(request);
   return body === null || !(api.restricts || api.loads || canHideRows(api.meta));
 }

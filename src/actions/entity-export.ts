@@ -10,7 +10,7 @@ import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import { nextTurn } from '../response/turn.ts';
 import type { ListRequest, Restriction } from '../store/port.ts';
-import { type RequestState, stateOf, withState } from '../store/request-state.ts';
+import { groupsOf, type RequestState, stateOf, withState } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
 import type { ApiRuntime } from './start/runtime.ts';
 
@@ -101,9 +101,9 @@ export class EntityExport implements ExportSource {
     if (keys.length === 0) return null;
     const rows = await rowsOf(em, meta, keys);
     await nextTurn();
-    const serializer = framework.serializer();
+    const serializer = framework.serializer(groupsOf(this.#request, framework.mapper));
     if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', this.#request, rows));
-    await populatePlan(em, rows, serializer.planFor(meta));
+    await populatePlan(em, rows, serializer.planInside(meta));
     await nextTurn();
     this.#size.begin();
     const chunk = this.#collection(rows);

@@ -1,7 +1,9 @@
 import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { hasColumns, lineOf } from '../serialization/formats.ts';
+import { groupsOf, stateOf } from '../store/request-state.ts';
 import type { RowStore } from '../store/row-store.ts';
 import { admitCollection } from './admission.ts';
 import { withEarlyReply } from './dispatch.ts';
@@ -14,13 +16,15 @@ import { type ApiRuntime, columnsOf, visibleQuery } from './start/runtime.ts';
 /** The whole list, which is read only while it is sent: by a compiled statement, or as entities in chunks. */
 export async function exportList(
   api: ApiRuntime,
-  rows: RowStore | null,
+  rowsFor: ((groups: ActiveGroups) => RowStore | null) | null,
   request: ApiRequest,
   format: ExportFormat,
 ): Promise<ExportReply> {
-  const list = api.listOf('_index');
+  const groups = groupsOf(request, api.framework.mapper);
+  const rows = rowsFor?.(groups) ?? null;
+  const list = api.listOf('_index', groups);
   const listQuery = list.readWhole(request.query as Record<string, unknown>, declaredNames(request));
-  const columns = hasColumns(format) ? columnsOf(api, listQuery.choice) : null;
+  const columns = hasColumns(format) ? columnsOf(api, groups, listQuery.choice) : null;
   const restriction = await restrictionOf(api, '_index', request);
   const plan = list.planOf(listQuery);
   const isCompiled = rows !== null && (await rows.canWalk(request, restriction));
@@ -33,11 +37,18 @@ export async function exportList(
 }
 
 /** `_index` GET and HEAD in an export format. */
-export function exportAction(api: ApiRuntime, rows: RowStore | null, _method: HttpMethod, format: ExportFormat): RouteHandler {
-  return withEarlyReply(api, format, async (incoming, reply) => {
+export function exportAction(
+  api: ApiRuntime,
+  rowsFor: (groups: ActiveGroups) => RowStore | null,
+  method: HttpMethod,
+  format: ExportFormat,
+): RouteHandler {
+  const grants = api.grantsOf('_index', method);
+  return withEarlyReply(api, format, grants, async (incoming, reply) => {
     const request = incoming as ApiRequest;
     await admitCollection(api, '_index', request);
-    const { options } = await exportList(api, rows, request, format);
+    stateOf(request, api.framework.mapper).groups = await grants.ofCollection(request);
+    const { options } = await exportList(api, rowsFor, request, format);
     return sendExport(api.framework, request, reply, options);
   });
 }

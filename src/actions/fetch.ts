@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, hasColumns, rewriteJson } from '../serialization/formats.ts';
 import type { Found, ReadStore } from '../store/port.ts';
+import { stateOf } from '../store/request-state.ts';
 import { admitFound, missing } from './admission.ts';
 import { withEarlyReply } from './dispatch.ts';
+import { perGroups } from './group-grants.ts';
 import { runHook } from './hooks.ts';
 import { readBeforeRow, refuseUndeclared } from './parameters.ts';
 import { markOf } from './precondition.ts';
@@ -14,34 +17,51 @@ import { restrictionOf } from './restriction.ts';
 import { type ApiRuntime, columnsOf, userOf } from './start/runtime.ts';
 import { taggedResponse } from './tagged.ts';
 
-/** `_entity` GET and HEAD: find through the restriction → 404 → hooks and access check with the row → response. */
-export function fetchAction(api: ApiRuntime, store: Pick<ReadStore, 'find'>, method: HttpMethod, format: Format): RouteHandler {
+type Rows = Pick<ReadStore, 'find'>;
+
+/**
+ * `_entity` GET and HEAD: find through the restriction → 404 → hooks and access check with the row → groups of the caller →
+ * response. The row is read once, with all fields that its voters may grant. `storeFor` returns the store that reads the fields of
+ * some groups.
+ */
+export function fetchAction(
+  api: ApiRuntime,
+  storeFor: (groups: ActiveGroups) => Rows,
+  method: HttpMethod,
+  format: Format,
+): RouteHandler {
   const { framework, hooks, meta, overrides, parseId } = api;
   const { tags } = framework;
-  const columns = hasColumns(format) ? columnsOf(api) : null;
+  const grants = api.grantsOf('_entity', method);
+  const fixed = grants.fixed && { groups: grants.fixed, store: storeFor(grants.fixed) };
+  const columnsFor = hasColumns(format) ? perGroups((groups) => columnsOf(api, groups)) : () => null;
   const guard = api.guardOf('_entity', method);
   const declaresParameters = api.api.actions.some(({ kind, parameters }) => kind === 'entity' && parameters.length > 0);
 
-  const written = (found: Found, json: string, request: ApiRequest, reply: FastifyReply) => {
-    const body = format === 'json' ? json : rewriteJson(format, json, columns);
+  const written = (found: Found, groups: ActiveGroups, json: string, request: ApiRequest, reply: FastifyReply) => {
+    const body = format === 'json' ? json : rewriteJson(format, json, columnsFor(groups));
     const tag = tags.ofAny(body, markOf(tags, meta, found));
     const send = (known: string) => taggedResponse(framework.responses, request, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);
   };
 
-  return withEarlyReply(api, format, async (incoming: FastifyRequest, reply) => {
+  return withEarlyReply(api, format, grants, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     const key = parseId((request.params as { id: string }).id);
     if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));
+    const mayApply = fixed ? fixed.groups : await grants.beforeRow(request);
+    const store = fixed ? fixed.store : storeFor(mayApply);
     const restriction = key === undefined ? null : restrictionOf(api, '_entity', request);
     const found =
       key === undefined ? null : await store.find(request, key, restriction instanceof Promise ? await restriction : restriction);
     if (!found) throw missing(api, request);
     await admitFound(api, '_entity', request, found, guard);
     refuseUndeclared(request);
-    const json = found.json();
-    if (json !== null) return written(found, typeof json === 'string' ? json : await json, request, reply);
+    const groups = grants.readsSubject ? await grants.ofEntity(request, found.entity) : mayApply;
+    const json = found.json(grants.readsSubject ? groups : undefined);
+    if (json !== null) return written(found, groups, typeof json === 'string' ? json : await json, request, reply);
+    stateOf(request, framework.mapper).groups = groups;
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_entity', request, found.entity));
-    return respond(framework, request, reply, found.entity, format, { model: meta, isDefault: true });
+    return respond(framework, request, reply, found.entity, format, { model: meta, isDefault: true, grants });
   });
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import { populatePlan } from '../query/entities/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
@@ -8,7 +9,7 @@ import type { Pace } from '../response/turn.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, rewritePage } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';
-import { stateOf } from '../store/request-state.ts';
+import { groupsOf, stateOf } from '../store/request-state.ts';
 import { admitCollection } from './admission.ts';
 import { withEarlyReply } from './dispatch.ts';
 import { runHook } from './hooks.ts';
@@ -26,9 +27,9 @@ interface Listed {
 }
 
 /** The requested page of a list, restricted by the controller. */
-async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, pace?: Pace): Promise<Listed> {
+async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, groups: ActiveGroups, pace?: Pace): Promise<Listed> {
   const query = request.query as Record<string, unknown>;
-  const list = api.listOf('_index');
+  const list = api.listOf('_index', groups);
   const listQuery = list.read(query, declaredNames(request));
   const pageRequest = readPageRequest(query, api.api.pagination);
   const plan = list.planOf(listQuery);
@@ -46,25 +47,41 @@ async function pageOf(api: ApiRuntime, store: Pages, request: ApiRequest, pace?:
 
 /** The collection model of a page of entities, after the hook `afterFetch`. */
 export async function listEntities(api: ApiRuntime, request: ApiRequest): Promise<CollectionModel> {
-  return collectionFrom(api, request, await pageOf(api, api.entities, request));
+  const groups = groupsOf(request, api.framework.mapper);
+  return collectionFrom(api, request, groups, await pageOf(api, api.entities, request, groups));
 }
 
-async function collectionFrom(api: ApiRuntime, request: ApiRequest, { page, pageRequest }: Listed): Promise<CollectionModel> {
+async function collectionFrom(
+  api: ApiRuntime,
+  request: ApiRequest,
+  groups: ActiveGroups,
+  { page, pageRequest }: Listed,
+): Promise<CollectionModel> {
   const { framework, hooks, meta, overrides } = api;
   const { counted, edges, entities } = page;
   if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', request, entities));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
-  await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer().planFor(meta));
+  await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer(groups).planInside(meta));
   return collectionOf(entities, counted, pageRequest, request.url, framework.declaration.server.baseUrl, edges);
 }
 
-/** `_index` GET and HEAD: check with a null subject → page through the restriction → hooks → collection model. */
-export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, format: Format): RouteHandler {
+/**
+ * `_index` GET and HEAD: check with a null subject → groups of the caller → page through the restriction → hooks → collection
+ * model. `storeFor` returns the store that reads the fields of some groups.
+ */
+export function listAction(
+  api: ApiRuntime,
+  storeFor: (groups: ActiveGroups) => Pages,
+  method: HttpMethod,
+  format: Format,
+): RouteHandler {
   const { framework, hooks, meta, overrides } = api;
   const guard = api.guardOf('_index', method);
+  const grants = api.grantsOf('_index', method);
+  const fixed = grants.fixed && { groups: grants.fixed, store: storeFor(grants.fixed) };
   const { baseUrl } = framework.declaration.server;
   const admits = overrides.has('afterAccessCheck');
-  return withEarlyReply(api, format, async (incoming: FastifyRequest, reply) => {
+  return withEarlyReply(api, format, grants, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     if (admits) await admitCollection(api, '_index', request);
     else {
@@ -73,13 +90,15 @@ export function listAction(api: ApiRuntime, store: Pages, method: HttpMethod, fo
       parametersOf(request);
     }
     const pace: Pace = (length, part) => framework.responses.makeRoom(incoming, reply, length, part);
-    const listed = await pageOf(api, store, request, pace);
+    const groups = fixed ? fixed.groups : await grants.ofCollection(request);
+    const listed = await pageOf(api, fixed ? fixed.store : storeFor(groups), request, groups, pace);
     const { page, pageRequest } = listed;
     const items = page.json();
     if (items === null) {
-      const collection = await collectionFrom(api, request, listed);
+      stateOf(request, framework.mapper).groups = groups;
+      const collection = await collectionFrom(api, request, groups, listed);
       if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', request, collection));
-      return respond(framework, request, reply, collection, format, { model: meta, isDefault: true });
+      return respond(framework, request, reply, collection, format, { model: meta, isDefault: true, grants });
     }
     const { counted, edges } = page;
     const { pagination } = collectionOf([], counted, pageRequest, request.url, baseUrl, edges);

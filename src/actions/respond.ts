@@ -5,6 +5,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import type { Format } from '../declaration/types.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
+import { type ActiveGroups, groupsKey } from '../model/groups.ts';
 import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { byClass, populatePlan } from '../query/entities/populate.ts';
@@ -14,11 +15,12 @@ import { targetOf } from '../response/request-target.ts';
 import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { contentTypes, hasColumns, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
-import { isEntity, type Serializer } from '../serialization/serializer.ts';
-import { stateOf } from '../store/request-state.ts';
+import { isEntity } from '../serialization/serializer.ts';
+import { type RequestState, stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
 import { areViolations } from './failure.ts';
+import { type GroupGrants, subjectOf } from './group-grants.ts';
 import { markOf, versionedEntity } from './precondition.ts';
 import type { Framework } from './start/runtime.ts';
 import { isKnown } from './tagged.ts';
@@ -32,6 +34,8 @@ interface Responding {
   readonly pace?: Pace;
   /** Collects the rows that the response shows. */
   readonly shown?: ShownRows | undefined;
+  /** Decides about the groups of a response before the request was admitted, and of one with groups of its own. */
+  readonly grants: GroupGrants;
 }
 
 /** A row in a response: its class, and its key as text. */
@@ -43,6 +47,8 @@ export interface ShownRows {
   readonly returned: ShownRow[];
   /** The rows that are embedded in others, if they can be hidden from a caller. */
   readonly embedded: ShownRow[];
+  /** The groups of the response; null if it has groups of its own. */
+  groups?: string | null;
 }
 
 /** The status, headers and body of a response. */
@@ -60,7 +66,7 @@ export async function respond(
   reply: FastifyReply,
   given: unknown,
   format: Format,
-  responding: Responding = {},
+  responding: Responding,
 ): Promise<FastifyReply> {
   if (given instanceof ExportReply) return sendExport(framework, request, reply, given.options);
   const pace: Pace = (length, part) => framework.responses.makeRoom(request, reply, length, part);
@@ -87,40 +93,62 @@ export async function answerOf(
   request: ApiRequest,
   given: unknown,
   format: Format,
-  { model = null, isDefault = false, pace, shown: rows }: Responding,
+  { grants, model = null, isDefault = false, pace, shown: rows }: Responding,
 ): Promise<RenderedResponse> {
   const { value, status: own, groups, headers } = given instanceof JsonReply ? given : new JsonReply(given);
   // violations: nothing was written
   const status = own === 200 && writes(request.method) && areViolations(value) ? 422 : own;
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
+  const state = stateOf(request, framework.mapper);
+  const active = await groupsFor(request, state, grants, groups);
+  if (rows) rows.groups = groups ? null : groupsKey(active);
   if (value instanceof FoundRow) {
     rows?.returned.push([(model as EntityMetadata).className, String(value.key)]);
-    const shown = written(await value.json(), format, () => csvColumns(framework.serializer().planFor(model as EntityMetadata)));
+    const shown = written(await value.json(), format, () =>
+      csvColumns(framework.serializer(active).planFor(model as EntityMetadata)),
+    );
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
     if (!isDefault) return answer;
     const mark = model && markOf(framework.tags, model, value);
     return writtenResponse(framework, request, answer, framework.tags.of(shown, mark));
   }
-  const serializer = framework.serializer(groups ?? undefined);
-  const { choice, em } = stateOf(request, framework.mapper);
+  const serializer = framework.serializer(active);
+  const { choice, em } = state;
+  const subject = isDefault ? value : subjectOf(state);
   for (const [meta, entities] of byClass(em, entitiesIn(value))) {
     if (rows) noteReturned(rows, meta, entities);
-    const plan = serializer.planFor(meta);
     await loadRows(em, meta, entities);
-    if (writes(request.method)) await readFormulas(em, meta, entities, plan);
-    await populatePlan(em, entities, plan);
+    for (const plan of new Set([serializer.planFor(meta), serializer.planInside(meta)])) {
+      if (writes(request.method)) await readFormulas(em, meta, entities, plan);
+      await populatePlan(em, entities, plan);
+    }
   }
-  const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request));
+  const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request), subject as object | null);
   const shown = chosen(await serializeVisible(serializer, value, visibility), choice);
   if (rows) for (const [{ className }, key] of visibility.shownRows()) rows.embedded.push([className, key]);
   const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
-  const columns = () => columnsIn(framework, value, serializer, model, choice);
+  const planOf = (meta: EntityMetadata) => (value === subject ? serializer.planFor(meta) : serializer.planInside(meta));
+  const columns = () => columnsIn(framework, value, planOf, model, choice);
   const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
   const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
   return isRead ? taggedResponse(request, answer, tag) : writtenResponse(framework, request, answer, tag);
+}
+
+/** The groups of a response: those of the request, or groups of its own as far as their roles are granted. */
+async function groupsFor(
+  request: ApiRequest,
+  state: RequestState,
+  grants: GroupGrants,
+  own: readonly string[] | null,
+): Promise<ActiveGroups> {
+  if (!own) {
+    state.groups ??= await grants.ofCollection(request);
+    return state.groups;
+  }
+  return grants.named(own).ofRequest(request, state);
 }
 
 /** An entity that was never written is not a row, and no API could hide one with a key of several columns. */
@@ -178,15 +206,15 @@ function written(json: string, format: Format, columns: () => readonly CsvColumn
 function columnsIn(
   { mapper }: Framework,
   value: unknown,
-  serializer: Serializer,
+  planOf: (meta: EntityMetadata) => FieldPlan,
   model: EntityMetadata | null,
   choice: FieldChoice | null,
 ): readonly CsvColumn[] | null {
   const items = itemsOf(value);
   if (items.length === 0 || !items.every(isEntity)) return null;
   const classes = new Set(items.map((item) => metaOfEntity(mapper, item as object)));
-  if (model && [...classes].every((meta) => isKindOf(meta, model))) return csvColumns(serializer.planFor(model), choice);
-  const plans = [...classes].map((meta) => serializer.planFor(meta));
+  if (model && [...classes].every((meta) => isKindOf(meta, model))) return csvColumns(planOf(model), choice);
+  const plans = [...classes].map((meta) => planOf(meta));
   const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
   const normalizations = new Map(plans.flatMap((plan) => [...(plan.normalizations ?? [])]));
   return csvColumns({ variants, normalizations }, choice);

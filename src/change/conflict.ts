@@ -15,13 +15,16 @@ import type { BrokenConstraint, DatabaseError } from '../dialect/error-reader.ts
 import { databaseErrors } from '../dialect/errors.ts';
 import { missingValue, type Problem, problem, violationOf, violationsProblem } from '../errors.ts';
 import { jsonName } from '../model/field-plan.ts';
-import { isKnownToCallers } from '../model/groups.ts';
+import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
-/** The problem for a write that the database rejected, in terms of the model's properties; null for other errors. */
-export function conflictProblem(given: unknown, mapper: Mapper): Problem | null {
+/**
+ * The problem for a write that the database rejected, in terms of the properties that callers with these groups know; null for
+ * other errors.
+ */
+export function conflictProblem(given: unknown, mapper: Mapper, groups: ActiveGroups): Problem | null {
   const error = translated(given, mapper);
   if (error instanceof OptimisticLockError) {
     const entity: unknown = error.getEntity();
@@ -35,7 +38,9 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     const pivot = meta ? null : pivotOf(mapper, table);
     // another request put the same item into a to-many after this request had read it
     if (pivot) return problem('conflict_version', { model: modelName(pivot.owner) }, { cause: error });
-    const properties = columns.map((column) => propertyOf(mapper, table, column)).flatMap((property) => nameOf(property) ?? []);
+    const properties = columns
+      .map((column) => propertyOf(mapper, table, column))
+      .flatMap((property) => nameOf(property, groups) ?? []);
     const model = meta ? modelName(meta) : 'row';
     return problem('conflict_unique', { model, properties: properties.join(', ') || 'a unique property' }, { cause: error });
   }
@@ -44,28 +49,30 @@ export function conflictProblem(given: unknown, mapper: Mapper): Problem | null 
     const property = propertyOf(mapper, table, columns[0] ?? '');
     // a caller cannot fill a column that the model does not have
     if (property === null) return null;
-    return violationsProblem([missingValue(nameOf(property) ?? '')]);
+    return violationsProblem([missingValue(nameOf(property, groups) ?? '')]);
   }
   if (error instanceof CheckConstraintViolationException) {
-    const propertyPath = checkedProperty(broken(), mapper) ?? '';
+    const propertyPath = checkedProperty(broken(), mapper, groups) ?? '';
     return violationsProblem([violationOf(propertyPath, 'breaks a rule of the model', 'check')]);
   }
   if (
     error instanceof ForeignKeyConstraintViolationException ||
     (error instanceof DriverException && databaseErrors.isReferenceConflict(error))
   ) {
-    return problem('conflict_reference', { reason: referenceReason(broken(), mapper) }, { cause: error });
+    return problem('conflict_reference', { reason: referenceReason(broken(), mapper, groups) }, { cause: error });
   }
-  return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
+  return error instanceof ValidationError ? orphanProblem(error, mapper, groups) : null;
 }
 
 /** The mapper does not remove an item from a to-many if the item cannot exist without its owner. */
-function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
+function orphanProblem(error: ValidationError, mapper: Mapper, groups: ActiveGroups): Problem | null {
   const [, model, name] = /^Removing items from collection (\w+)\.(\w+) without/.exec(error.message) ?? [];
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
   const property = meta?.properties[name as never] as EntityProperty | undefined;
   if (!property) return null;
-  return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot exist without it', 'orphan')]);
+  return violationsProblem([
+    violationOf(nameOf(property, groups) ?? '', 'must keep its items: they cannot exist without it', 'orphan'),
+  ]);
 }
 
 /** A commit throws the driver's own error: the mapper translates only errors of statements. */
@@ -98,11 +105,12 @@ export async function stillReferenced(
   id: Identifier,
   em: RequestEntityManager,
   mapper: Mapper,
+  groups: ActiveGroups,
 ): Promise<unknown> {
   const error = translated(given, mapper);
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as DatabaseError).table) return error;
   const platform = mapper.driver.getPlatform();
-  for (const key of foreignKeysOf(mapper)) {
+  for (const key of foreignKeysOf(mapper, groups)) {
     const [column, ...others] = key.columns;
     if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
     const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
@@ -113,8 +121,12 @@ export async function stillReferenced(
   return error;
 }
 
-function referenceReason({ constraint, isStillReferenced, table }: BrokenConstraint, mapper: Mapper): string {
-  const key = foreignKeysOf(mapper).find((candidate) => candidate.table === table && candidate.constraint === constraint);
+function referenceReason(
+  { constraint, isStillReferenced, table }: BrokenConstraint,
+  mapper: Mapper,
+  groups: ActiveGroups,
+): string {
+  const key = foreignKeysOf(mapper, groups).find((candidate) => candidate.table === table && candidate.constraint === constraint);
   if (isStillReferenced) {
     return key ? referencedBy(key) : 'it is still referenced by another entity';
   }
@@ -127,11 +139,11 @@ function referencedBy({ target, holder }: ForeignKey): string {
   return `the ${modelName(target)} is still referenced by${holder === null ? ' another entity' : `: ${holder}`}`;
 }
 
-function checkedProperty({ constraint }: BrokenConstraint, mapper: Mapper): string | null {
+function checkedProperty({ constraint }: BrokenConstraint, mapper: Mapper, groups: ActiveGroups): string | null {
   for (const meta of entitiesOf(mapper)) {
     const check = meta.checks.find(({ name, expression }) => name === constraint || expression === constraint);
     const property = check?.property && (meta.properties[check.property as never] as EntityProperty | undefined);
-    if (property) return nameOf(property);
+    if (property) return nameOf(property, groups);
   }
   return null;
 }
@@ -149,7 +161,7 @@ function propertyOf(mapper: Mapper, table: string, column: string): EntityProper
 }
 
 /** The name in JSON, or the path for a part of an embedded object; null if callers do not know the property. */
-function nameOf(property: EntityProperty | null): string | null {
-  if (!property || !isKnownToCallers(property)) return null;
+function nameOf(property: EntityProperty | null, groups: ActiveGroups): string | null {
+  if (!property || !isKnownTo(groups, property)) return null;
   return property.embedded ? property.embedded.join('.') : jsonName(property);
 }

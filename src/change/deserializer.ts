@@ -24,18 +24,20 @@ export class Deserializer {
   readonly #mapper: Mapper;
   readonly #associations: AssociationReader;
   readonly #groups: readonly string[];
+  readonly #readable: readonly string[];
   readonly #plans = new Map<EntityMetadata, WritePlan>();
 
-  constructor(mapper: Mapper, associations: AssociationReader, groups: readonly string[]) {
+  constructor(mapper: Mapper, associations: AssociationReader, groups: readonly string[], readable: readonly string[]) {
     this.#mapper = mapper;
     this.#associations = associations;
     this.#groups = groups;
+    this.#readable = readable;
   }
 
   planFor(meta: EntityMetadata): WritePlan {
     let plan = this.#plans.get(meta);
     if (!plan) {
-      plan = planWrites(this.#mapper, meta, this.#groups);
+      plan = planWrites(this.#mapper, meta, this.#groups, this.#readable);
       this.#plans.set(meta, plan);
     }
     return plan;

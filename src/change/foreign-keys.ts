@@ -1,7 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { jsonName } from '../model/field-plan.ts';
-import { isKnownToCallers } from '../model/groups.ts';
+import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
 
 /** A foreign key of the database, in terms of the models. */
@@ -16,8 +16,8 @@ export interface ForeignKey {
   readonly restricts: boolean;
 }
 
-/** Every foreign key that the mapper made or would make, pivot tables included. */
-export function foreignKeysOf(mapper: Mapper): ForeignKey[] {
+/** Every foreign key that the mapper made or would make, pivot tables included, as callers with these groups know it. */
+export function foreignKeysOf(mapper: Mapper, groups: ActiveGroups): ForeignKey[] {
   const platform = mapper.driver.getPlatform();
   const metas = [...mapper.getMetadata().getAll().values()].filter(({ embeddable, virtual }) => !embeddable && !virtual);
   return metas.flatMap((meta) =>
@@ -26,7 +26,7 @@ export function foreignKeysOf(mapper: Mapper): ForeignKey[] {
       columns: property.fieldNames,
       constraint: property.foreignKeyName ?? platform.getIndexName(meta.tableName, property.fieldNames, 'foreign'),
       target: property.targetMeta as EntityMetadata,
-      holder: holderOf(mapper, meta, property),
+      holder: holderOf(mapper, meta, property, groups),
       restricts: !property.deleteRule || /^(restrict|no action)$/i.test(property.deleteRule),
     })),
   );
@@ -48,8 +48,8 @@ function isForeignKey({ kind, targetMeta, fieldNames, ...property }: EntityPrope
   return held && !property.polymorphic && property.createForeignKeyConstraint !== false;
 }
 
-function holderOf(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): string | null {
+function holderOf(mapper: Mapper, meta: EntityMetadata, property: EntityProperty, groups: ActiveGroups): string | null {
   const pivot = meta.pivotTable ? pivotOf(mapper, meta.tableName) : null;
   const holder = pivot ?? { owner: meta, property };
-  return isKnownToCallers(holder.property) ? `${modelName(holder.owner)}.${jsonName(holder.property)}` : null;
+  return isKnownTo(groups, holder.property) ? `${modelName(holder.owner)}.${jsonName(holder.property)}` : null;
 }

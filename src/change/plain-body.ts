@@ -11,6 +11,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
+import { constructionOf, constructionReason, initialValues } from '../model/construction.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
 import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
@@ -85,6 +86,8 @@ export class PlainBody {
   readonly #required: readonly string[];
   readonly #defaults: readonly Default[];
   readonly #stored: ReadonlyMap<string, StoredColumn>;
+  readonly #construct: () => Record<string, unknown>;
+  readonly #meta: EntityMetadata;
   readonly #dialect: Dialect;
 
   constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck, isOpen: IsOpen) {
@@ -98,10 +101,23 @@ export class PlainBody {
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
     this.#stored = new Map(storedColumns(mapper, plan.meta).map((column) => [column.property, column]));
+    this.#construct = constructionOf(plan.meta);
+    this.#meta = plan.meta;
+  }
+
+  /** Why MikroORM has to construct new entities; null if statements alone can write what the constructor sets. */
+  get constructionReason(): string | null {
+    return constructionReason(this.#meta, ({ property, value }) => this.newColumnOf(property.name as string, value) !== null);
   }
 
   /** The column of a property that code has set; null if a statement alone cannot write it. */
   columnOf(property: string, value: unknown): ColumnValue | null {
+    const stored = this.#stored.get(property);
+    return stored?.isKey ? null : this.newColumnOf(property, value);
+  }
+
+  /** The same in a new row, whose key code may set. */
+  newColumnOf(property: string, value: unknown): ColumnValue | null {
     const stored = this.#stored.get(property);
     const column = stored?.store(value);
     // an entity that code has created has no key yet
@@ -135,13 +151,23 @@ export class PlainBody {
     }
     if (isNew) {
       if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;
-      for (const { column, type, value } of withDefaults ? this.#defaults : []) {
-        if (!columns.some((given) => given.column === column))
-          columns.push({ column, type, value: value(), refersTo: null, property: null });
-      }
+      if (withDefaults && !this.#complete(columns)) return null;
     }
     // sorted, so that the same columns make the same statement, however they were sent
     return columns.length === 0 ? null : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
+  }
+
+  /** Adds what the constructor sets, and then the defaults; false if a statement alone cannot write a value. */
+  #complete(columns: ColumnValue[]): boolean {
+    const isGiven = (column: string) => columns.some((given) => given.column === column);
+    for (const { property, value } of initialValues(this.#meta, this.#construct())) {
+      const made = this.newColumnOf(property.name as string, value);
+      if (!made) return false;
+      if (!isGiven(made.column) && (value !== null || !property.onCreate)) columns.push(made);
+    }
+    for (const { column, type, value } of this.#defaults)
+      if (!isGiven(column)) columns.push({ column, type, value: value(), refersTo: null, property: null });
+    return true;
   }
 }
 
@@ -188,6 +214,7 @@ function plainField(
 
 interface StoredColumn extends Column {
   readonly property: string;
+  readonly isKey: boolean;
   store(value: unknown): unknown;
 }
 
@@ -195,11 +222,11 @@ function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
   const platform = mapper.driver.getPlatform();
   return (meta.props as EntityProperty[]).flatMap((property) => {
     const store = storing(property, mapper);
-    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false || property.primary)
-      return [];
+    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false) return [];
     return {
       ...columnOf(property, platform),
       property: property.name as string,
+      isKey: property.primary === true,
       store: (value: unknown) => (value === null || value === undefined ? null : store(value)),
     };
   });

@@ -5,7 +5,7 @@ import type { StandardSchema } from '../declaration/types.ts';
 import { maxViolations, missingValue, type Violation, violationOf } from '../errors.ts';
 import { type Rule, rulesOf } from '../model/constraints.ts';
 import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
-import { isKnownToCallers } from '../model/groups.ts';
+import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { withLoadedData } from '../model/unloaded.ts';
@@ -32,12 +32,13 @@ export class Validator {
     this.#mapper = mapper;
   }
 
-  async validate(entity: object, context: ValidationContext): Promise<Violation[]> {
+  /** `known` are the groups whose properties violations may name. */
+  async validate(entity: object, context: ValidationContext, known: ActiveGroups): Promise<Violation[]> {
     const meta = metaOfEntity(this.#mapper, entity);
     const isNew = !helper(entity).__originalEntityData;
     const found: Violation[] = [];
     const add = (given: Violation | null) => {
-      const violation = given && forCallers(meta, given);
+      const violation = given && forCallers(meta, given, known);
       if (!violation || found.length >= maxViolations) return;
       const isKnown = found.some(({ propertyPath, code }) => propertyPath === violation.propertyPath && code === violation.code);
       if (!isKnown) found.push(violation);
@@ -75,10 +76,10 @@ export class Validator {
 }
 
 /** A violation for callers. If they do not know its property, it says only that a rule is broken. */
-function forCallers(meta: EntityMetadata, violation: Violation): Violation {
+function forCallers(meta: EntityMetadata, violation: Violation, known: ActiveGroups): Violation {
   const [name] = violation.propertyPath.split(/[.[]/);
   const properties = ownProperties(meta).filter((property) => property.name === name || jsonName(property) === name);
-  if (properties.length === 0 || properties.some(isKnownToCallers)) return violation;
+  if (properties.length === 0 || properties.some((property) => isKnownTo(known, property))) return violation;
   return violationOf('', 'breaks a rule of the model', 'model');
 }
 

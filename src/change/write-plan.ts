@@ -72,16 +72,21 @@ export interface WritePlan {
   readonly parseId: IdentifierParser;
 }
 
-/** Plans which fields of a class a body may contain. */
-export function planWrites(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): WritePlan {
+/** Plans which fields of a class a body may contain. `readable` are the groups of the fields that the caller can see. */
+export function planWrites(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  groups: readonly string[],
+  readable: readonly string[] = readGroups,
+): WritePlan {
   const properties = ownProperties(meta);
   const discriminator = discriminatorProperty(meta);
   const writable = properties.filter((property) => property.name !== discriminator);
   return {
     meta,
     fields: planFields(writable, { mapper, groups, ancestors: [meta] }),
-    visible: new Set(properties.filter((property) => inGroups(property, readGroups)).map(jsonName)),
-    showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readGroups),
+    visible: new Set(properties.filter((property) => inGroups(property, readable)).map(jsonName)),
+    showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readable),
     typeKey: discriminatorKey(meta) ?? 'type',
     idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),

@@ -49,12 +49,19 @@ export interface FieldPlan {
 export interface Planning {
   readonly mapper: Mapper;
   readonly groups: readonly string[];
+  /** The active groups of associated rows, if they differ. */
+  readonly embedded?: readonly string[];
   readonly ancestors: readonly EntityMetadata[];
 }
 
-/** Makes the plan of the JSON of a model for a set of active groups. */
-export function planFields(mapper: Mapper, meta: EntityMetadata, groups: readonly string[]): FieldPlan {
-  return planAssociated([meta], { mapper, groups, ancestors: [] });
+/** Makes the plan of the JSON of a model for a set of active groups. `embedded` are those of associated rows. */
+export function planFields(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  groups: readonly string[],
+  embedded: readonly string[] = groups,
+): FieldPlan {
+  return planAssociated([meta], { mapper, groups, embedded, ancestors: [] });
 }
 
 function planAssociated(targets: readonly EntityMetadata[], planning: Planning): FieldPlan {
@@ -106,7 +113,7 @@ function planField(owner: EntityMetadata, property: EntityProperty, planning: Pl
     }
     default: {
       const targets = targetsOf(property);
-      const plan = planAssociated(targets, planning);
+      const plan = planAssociated(targets, { ...planning, groups: planning.embedded ?? planning.groups });
       const cut = targets.every((target) => ancestors.some((ancestor) => sameLine(ancestor, target)));
       return { ...named, kind: isToMany(property) ? 'to-many' : 'to-one', plan, cut };
     }

@@ -29,11 +29,6 @@ export function hasRules(meta: EntityMetadata): boolean {
   return 'constraints' in meta.class || typeof (meta.class.prototype as { validate?: unknown }).validate === 'function';
 }
 
-/** Whether creating an entity runs no code of the application: neither a constructor nor field initializers. */
-export function isBare(meta: EntityMetadata): boolean {
-  return lineOf(meta.class).every((type) => /^class\b[^{}]*\{\s*\}$/.test(Function.prototype.toString.call(type)));
-}
-
 export type Class = { readonly prototype: object };
 
 /** A class and those that it extends. */

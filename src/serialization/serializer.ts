@@ -21,6 +21,8 @@ import { dateTimeToJson, integerToJson } from './to-json.ts';
 export interface Serializer {
   /** The plan of an entity's class, created once. */
   planFor(meta: EntityMetadata): FieldPlan;
+  /** The same for an entity that is not the row of the action. */
+  planInside(meta: EntityMetadata): FieldPlan;
   /** The JSON of a value that an action returned. Its entities embed only visible rows. */
   serialize(value: unknown, rows?: VisibleRows): unknown;
   /** The same for a value inside an entity: hidden rows are left out. */
@@ -29,6 +31,8 @@ export interface Serializer {
 
 /** The embedded rows that a caller can see. */
 export interface VisibleRows {
+  /** The row of the action, if other rows have other groups. */
+  readonly subject?: object | null;
   /** Whether rows of a class can be hidden. */
   isLimited(meta: EntityMetadata): boolean;
   /** Whether a row of such a class is visible. */
@@ -50,22 +54,43 @@ type Write = (target: Record<string, unknown>, entity: Record<string, unknown>, 
 type WriteEntity = (entity: object, rows: VisibleRows) => object | null;
 type WriteValue = (value: unknown, rows: VisibleRows) => unknown;
 
-/** Creates the serializer of a set of groups. A class is compiled on first use. */
-export function createSerializer(mapper: Mapper, groups: readonly string[]): Serializer {
-  const compiled = new Map<EntityMetadata, { plan: FieldPlan; write: WriteEntity }>();
-  const asGiven = valueSerializer((entity, rows) => compile(metaOfEntity(mapper, entity)).write(entity, rows));
+interface Compiled {
+  readonly plan: FieldPlan;
+  readonly write: WriteEntity;
+}
+
+/**
+ * Creates the serializer of a set of groups. A class is compiled on first use. If `inside` are other groups, they apply to all
+ * entities except the subject of {@link VisibleRows}.
+ */
+export function createSerializer(mapper: Mapper, groups: readonly string[], inside: readonly string[] = groups): Serializer {
+  const isSame = groups === inside;
+  const compiled = new Map<EntityMetadata, Compiled>();
+  const compiledInside = isSame ? compiled : new Map<EntityMetadata, Compiled>();
+  const asGiven = valueSerializer((entity, rows) => {
+    const meta = metaOfEntity(mapper, entity);
+    return (entity === rows.subject ? compile(meta) : compileInside(meta)).write(entity, rows);
+  });
   // results of model code are treated like other values inside an entity
   const embedded = valueSerializer((entity, rows) => {
     const meta = metaOfEntity(mapper, entity);
-    return isVisible(entity, meta, rows) ? compile(meta).write(entity, rows) : undefined;
+    return isVisible(entity, meta, rows) ? compileInside(meta).write(entity, rows) : undefined;
   });
 
-  function compile(meta: EntityMetadata): { plan: FieldPlan; write: WriteEntity } {
-    let known = compiled.get(meta);
+  function compile(meta: EntityMetadata): Compiled {
+    return once(compiled, meta, () => planFields(mapper, meta, groups, inside));
+  }
+
+  function compileInside(meta: EntityMetadata): Compiled {
+    return once(compiledInside, meta, () => planFields(mapper, meta, inside));
+  }
+
+  function once(among: Map<EntityMetadata, Compiled>, meta: EntityMetadata, planOf: () => FieldPlan): Compiled {
+    let known = among.get(meta);
     if (!known) {
-      const plan = planFields(mapper, meta, groups);
+      const plan = planOf();
       known = { plan, write: compilePlan(plan, embedded) };
-      compiled.set(meta, known);
+      among.set(meta, known);
     }
     return known;
   }
@@ -125,12 +150,13 @@ export function createSerializer(mapper: Mapper, groups: readonly string[]): Ser
   }
 
   function planOf(embeddable: EntityMetadata): FieldPlan {
-    const fields = planProperties(embeddable, ownProperties(embeddable), { mapper, groups, ancestors: [embeddable] });
+    const fields = planProperties(embeddable, ownProperties(embeddable), { mapper, groups: inside, ancestors: [embeddable] });
     return { variants: new Map([[embeddable, fields]]) };
   }
 
   return {
     planFor: (meta) => compile(meta).plan,
+    planInside: (meta) => compileInside(meta).plan,
     serialize: (value, rows = unlimited) => asGiven(value, rows),
     embed: embedded,
   };

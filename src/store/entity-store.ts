@@ -15,7 +15,7 @@ import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 import { touchReferring } from './inbound-versions.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
-import { stateOf } from './request-state.ts';
+import { groupsOf, stateOf } from './request-state.ts';
 import { inTransaction } from './transaction.ts';
 
 /** A row as a managed entity of the request. */
@@ -127,7 +127,7 @@ export class EntityStore {
         return entity;
       });
     } catch (error) {
-      throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper);
+      throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper, groupsOf(request, this.#mapper));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../access/user.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import type { Identifier } from '../model/identifier.ts';
 import type { ListPlan } from '../query/entities/key-query.ts';
 import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
@@ -22,8 +23,8 @@ export interface Found {
   readonly version: RowVersion | null;
   /** The value of the model's version property as text; null if it has none. */
   readonly versionText: string | null;
-  /** The row as JSON; null if it is written from the entity. */
-  json(): string | Promise<string> | null;
+  /** The row as JSON; null if it is written from the entity. `groups` are those that were granted once the row was known. */
+  json(groups?: ActiveGroups): string | Promise<string> | null;
 }
 
 /** A page of rows. */

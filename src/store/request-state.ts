@@ -3,6 +3,7 @@ import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
+import { type ActiveGroups, noGroups } from '../model/groups.ts';
 import type { Identifier } from '../model/identifier.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
@@ -35,6 +36,12 @@ export class RequestState {
 
   /** Which of the rows that others refer to or embed are visible to the caller. */
   visibility: RequestVisibility<ApiRequest> | null = null;
+
+  /** The groups that apply to the caller; null until the request is admitted. */
+  groups: ActiveGroups | null = null;
+
+  /** The decisions about roles of groups with a null subject, by role. */
+  readonly groupVotes = new Map<string, boolean | Promise<boolean>>();
 
   /** The fields of a list that the request chose; null: all of them. */
   choice: FieldChoice | null = null;
@@ -86,6 +93,11 @@ export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   const holder = request as { [stateKey]?: RequestState };
   holder[stateKey] ??= new RequestState(request, mapper);
   return holder[stateKey];
+}
+
+/** The groups that apply to the caller of a request: none before it is admitted. */
+export function groupsOf(request: ApiRequest, mapper: Mapper): ActiveGroups {
+  return stateOf(request, mapper).groups ?? noGroups;
 }
 
 /** Begins the state of another attempt at a request. */

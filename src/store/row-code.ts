@@ -2,6 +2,7 @@ import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, Ref
 import type { ApiRequest } from '../access/user.ts';
 import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
+import { initialValues } from '../model/construction.ts';
 import { keyOf } from '../model/identifier.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
@@ -67,6 +68,7 @@ export class RowCode {
   ): Promise<ColumnValue[]> {
     const context = this.#contextOf(request);
     const instance = this.#make(context) as Record<string, unknown>;
+    const initial = initialValues(this.#meta, instance).map(({ property }) => property);
     this.#set(instance, columns, referred, context);
     const properties = this.#meta.props as EntityProperty[];
     for (const property of properties) if (property.kind === ReferenceKind.SCALAR) this.#makeValue(instance, property, context);
@@ -75,11 +77,11 @@ export class RowCode {
     for (const property of properties)
       if (property.kind === ReferenceKind.MANY_TO_ONE) this.#makeValue(instance, property, context);
     const isGiven = (name: string) => columns.some(({ property }) => property?.name === name);
-    const made = properties
-      .filter((property) => isMade(property) && !isGiven(property.name as string))
+    const made = [...initial, ...properties.filter(isMade)]
+      .filter((property) => !isGiven(property.name as string))
       .map(({ name }) => name as string);
     const names = [...new Set([...further, ...made])].filter((name) => instance[name] !== undefined);
-    return this.#merged(columns, names, instance);
+    return this.#merged(columns, names, (name) => this.#plain.newColumnOf(name, instance[name]));
   }
 
   /** The columns of a change: those of the body, and those that the rules of the model have set in addition. */
@@ -92,7 +94,8 @@ export class RowCode {
   ): Promise<ColumnValue[]> {
     const instance = entity as Record<string, unknown>;
     this.#set(instance, columns, referred, this.#contextOf(request));
-    return this.#merged(columns, await this.#checked(request, instance, check), instance);
+    const names = await this.#checked(request, instance, check);
+    return this.#merged(columns, names, (name) => this.#plain.columnOf(name, instance[name]));
   }
 
   #contextOf(request: ApiRequest): InstanceContext {
@@ -140,9 +143,13 @@ export class RowCode {
   }
 
   /** Columns that code has set replace those of the body. */
-  #merged(columns: readonly ColumnValue[], names: readonly string[], instance: Record<string, unknown>): ColumnValue[] {
+  #merged(
+    columns: readonly ColumnValue[],
+    names: readonly string[],
+    columnOf: (name: string) => ColumnValue | null,
+  ): ColumnValue[] {
     const set = names.map((name) => {
-      const column = this.#plain.columnOf(name, instance[name]);
+      const column = columnOf(name);
       if (column) return column;
       throw new Error(`the rules of ${this.#meta.className} changed "${name}", which only a hook can change`);
     });

@@ -4,6 +4,7 @@ import type { Cursors } from '../database/cursor.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { pageQueries } from '../query/entities/key-query.ts';
 import { keysAmong, orderedKeys } from '../query/entities/keys.ts';
@@ -58,8 +59,9 @@ export class FoundRow implements Found {
     return this.#read.versionOf(this.row);
   }
 
-  json(): string | Promise<string> {
-    return this.#read.json(this.row, this.#reading);
+  json(groups?: ActiveGroups): string | Promise<string> {
+    const reading = groups ? { ...this.#reading, view: this.#read.views.ofNarrower(groups) } : this.#reading;
+    return this.#read.json(this.row, reading);
   }
 }
 

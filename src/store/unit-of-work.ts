@@ -1,7 +1,6 @@
 import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
-import { isBare } from '../model/own-code.ts';
 import { canHideRows } from '../query/entities/filters.ts';
 import { referringTo } from './inbound-versions.ts';
 
@@ -43,7 +42,7 @@ export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: C
   if (versioned) return `${name}.${String(versioned.name)} is a version`;
   switch (change) {
     case 'create':
-      return isBare(meta) ? null : `the class ${name} has code, which may take part in making an entity`;
+      return null;
     case 'update': {
       const updated = properties.find(({ onUpdate }) => onUpdate);
       return updated ? `${name}.${String(updated.name)} has onUpdate` : null;

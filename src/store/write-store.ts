@@ -6,7 +6,7 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Identifier } from '../model/identifier.ts';
 import type { EntityStore } from './entity-store.ts';
 import type { Admission, Found, Restriction } from './port.ts';
-import { stateOf } from './request-state.ts';
+import { groupsOf, stateOf } from './request-state.ts';
 import type { Check } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 import { notPlain, type RowWrites } from './row-writes.ts';
@@ -91,7 +91,7 @@ export class WriteStore {
       return (await rows.writes.remove(request, admission)) ? removedRow : null;
     } catch (error) {
       const { em } = stateOf(request, this.#mapper);
-      throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper);
+      throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper, groupsOf(request, this.#mapper));
     }
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inGroups, isKnownToCallers, readGroups, writeGroups } from '../../src/model/groups.ts';
+import { activeGroups, inGroups, isKnownTo, noGroups, readGroups, writeGroups } from '../../src/model/groups.ts';
 
 describe('the groups', () => {
   test('for reading and for writing are constant', () => {
@@ -35,9 +35,42 @@ describe('a property', () => {
 
 describe('a property is known to callers', () => {
   test('only if they can read or write it', () => {
-    expect(isKnownToCallers({ groups: ['read'] })).toBe(true);
-    expect(isKnownToCallers({ groups: ['write'] })).toBe(true);
+    const known = { read: ['read'], embedded: ['inside'], write: ['write'] };
+    for (const group of ['read', 'inside', 'write']) expect(isKnownTo(known, { groups: [group] })).toBe(true);
     for (const property of [{}, { groups: [] }, { groups: ['internal'] }, { groups: ['read', 'write'], hidden: true }])
-      expect(isKnownToCallers(property)).toBe(false);
+      expect(isKnownTo(known, property)).toBe(false);
+    expect(isKnownTo(noGroups, { groups: ['read', 'write'] })).toBe(false);
+  });
+});
+
+describe('the active groups of a caller', () => {
+  const group = (name: string, role: string | null = null) => ({ name, role, path: null });
+  const declared = { read: [group('read'), group('read:medical', 'MEDICAL')], write: [group('write:medical', 'MEDICAL')] };
+
+  test('are all groups by default', () => {
+    expect(activeGroups(declared)).toEqual({
+      read: ['read', 'read:medical'],
+      embedded: ['read', 'read:medical'],
+      write: ['write:medical'],
+    });
+  });
+
+  test('leave out groups whose role is denied', () => {
+    expect(activeGroups(declared, () => false)).toEqual({ read: ['read'], embedded: ['read'], write: [] });
+  });
+
+  test('can differ for rows inside the response', () => {
+    const { embedded, read } = activeGroups(
+      declared,
+      () => true,
+      () => false,
+    );
+    expect(read).toEqual(['read', 'read:medical']);
+    expect(embedded).toEqual(['read']);
+  });
+
+  test('are the same list for all rows if the decisions are the same', () => {
+    const { embedded, read } = activeGroups(declared);
+    expect(embedded).toBe(read);
   });
 });

@@ -17,6 +17,7 @@ import { prepareDatabase } from '../../src/database/prepare-database.ts';
 import type { ActionDeclaration } from '../../src/declaration/types.ts';
 import { Problem } from '../../src/errors.ts';
 import { ApiController, type CodeOptions } from '../../src/index.ts';
+import { activeGroups } from '../../src/model/groups.ts';
 import type { Identifier } from '../../src/model/identifier.ts';
 import { restrictedQuery } from '../../src/query/entities/restriction.ts';
 import { textMatching } from '../../src/query/list/text-matching.ts';
@@ -235,7 +236,7 @@ export class Stores {
   /** Why a row cannot be written as it was checked: `changed`, or the status of the problem. */
   failure(error: unknown): 'changed' | number {
     if (error instanceof RowChanged) return 'changed';
-    const found = error instanceof Problem ? error : conflictProblem(error, this.#application.mapper);
+    const found = error instanceof Problem ? error : conflictProblem(error, this.#application.mapper, defaultGroups);
     if (!found) throw error;
     return found.status;
   }
@@ -246,7 +247,7 @@ export class Stores {
 
   async page(request: ApiRequest, restriction: Restriction, window: Window) {
     const runtime = this.#api('item');
-    const list = runtime.listOf('_index');
+    const list = runtime.listOf('_index', defaultGroups);
     const asked = list.read(request.query as never, []);
     const listed = { asked: await visibleQuery(runtime, request, asked), plan: list.planOf(asked), window };
     const page = await this.#read('item').page(request, restriction, listed);
@@ -257,7 +258,7 @@ export class Stores {
 
   async walk(request: ApiRequest, restriction: Restriction): Promise<Any[]> {
     const runtime = this.#api('item');
-    const list = runtime.listOf('_index');
+    const list = runtime.listOf('_index', defaultGroups);
     const asked = list.readWhole(request.query as never, []);
     const listed = { asked: await visibleQuery(runtime, request, asked), plan: list.planOf(asked) };
     const read = this.#read('item');
@@ -289,7 +290,9 @@ export class Stores {
     const { framework, meta } = this.#api(api);
     const written = await this.#writes('POST', api).create(request, {
       make: async () => {
-        const { entity } = await framework.deserializer().create([meta], request.body as never, this.#scope(request));
+        const { entity } = await framework
+          .deserializer(defaultGroups)
+          .create([meta], request.body as never, this.#scope(request));
         return entity;
       },
       check: async () => undefined,
@@ -301,7 +304,7 @@ export class Stores {
     const { framework } = this.#api(api);
     const written = await this.#writes('PATCH', api).change(request, admission, {
       apply: async (entity) => {
-        await framework.deserializer().update(entity, request.body as never, 'patch', this.#scope(request));
+        await framework.deserializer(defaultGroups).update(entity, request.body as never, 'patch', this.#scope(request));
       },
       check: async () => undefined,
     });
@@ -330,8 +333,8 @@ export class Stores {
 
   /** What a caller is shown of rows or entities. */
   async shown(request: ApiRequest, value: unknown, api = 'item'): Promise<Any> {
-    const { framework, meta } = this.#api(api);
-    const { body } = await answerOf(framework, request, value, 'json', { model: meta });
+    const { framework, grantsOf, meta } = this.#api(api);
+    const { body } = await answerOf(framework, request, value, 'json', { model: meta, grants: grantsOf('_index', 'GET') });
     return JSON.parse(body as string);
   }
 
@@ -350,15 +353,22 @@ export class Stores {
     const known = this.#reads.get(name);
     if (known) return known;
     const { cursors, executor, filters } = this.#compilers;
-    const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), api.defaultSort, executor, {
-      seek: listOf('_index').plan.seek,
-      count: api.pagination.count,
-      withSubject: true,
-      withVersion: true,
-      filter: filters.get(meta),
-      isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
-      embed: framework.serializer().embed,
-    });
+    const read = CompiledRead.compile(
+      framework.mapper,
+      meta,
+      framework.serializer(defaultGroups).planFor(meta),
+      api.defaultSort,
+      executor,
+      {
+        seek: listOf('_index', defaultGroups).plan.seek,
+        count: api.pagination.count,
+        withSubject: true,
+        withVersion: true,
+        filter: filters.get(meta),
+        isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
+        embed: framework.serializer(defaultGroups).embed,
+      },
+    );
     if (!(read instanceof CompiledRead)) throw new Error(`${name} is not read by statements: ${read.needsEntity}`);
     const visibilityOf = (request: ApiRequest) => framework.visibilityOf(request);
     const store = new RowStore(framework.mapper, meta, read, { sort: api.defaultSort, entities, visibilityOf, cursors });
@@ -370,7 +380,13 @@ export class Stores {
     this.#isDirty = true;
     const runtime = this.#api(name);
     if (this.kind === 'entities') return runtime.entityWrites;
-    const { reason, store } = planWrite(runtime, method === 'POST' ? '_index' : '_entity', method, this.#compilers);
+    const { reason, store } = planWrite(
+      runtime,
+      method === 'POST' ? '_index' : '_entity',
+      method,
+      this.#compilers,
+      defaultGroups,
+    );
     if (reason && name !== 'revised') throw new Error(`${name} is not written by statements: ${reason}`);
     return store;
   }
@@ -380,13 +396,18 @@ export class Stores {
     const runtime = this.#api('item');
     if (this.kind === 'entities') return runtime.entityLinks;
     const action = runtime.api.actions.find(({ name }) => name === 'tags') as ActionDeclaration;
-    const { reason, store } = planLink(runtime, action, method, this.#compilers);
+    const { reason, store } = planLink(runtime, action, method, this.#compilers, defaultGroups);
     if (reason) throw new Error(`tags are not linked by statements: ${reason}`);
     return store;
   }
 }
 
 type Method = 'POST' | 'PATCH' | 'DELETE';
+
+const defaultGroups = activeGroups({
+  read: [{ name: 'read', role: null, path: null }],
+  write: [{ name: 'write', role: null, path: null }],
+});
 
 /** A request as far as stores look at it. */
 export function requestOf(body: unknown = undefined, query: Record<string, string> = {}): ApiRequest {

@@ -3,7 +3,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { ApiDeclaration, Path } from '../../declaration/types.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import { planFields } from '../../model/field-plan.ts';
-import { readGroups } from '../../model/groups.ts';
+import { groupNames, groupsOfApi } from '../../model/groups.ts';
 import { sameLine } from '../../model/hierarchy.ts';
 import type { IsHiding } from '../../query/list/filter-path.ts';
 import { ListQueryReader } from '../../query/list/list-query.ts';
@@ -23,11 +23,13 @@ export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, find
   for (const api of apis) {
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
     if (!meta || findings.touches([...api.path, 'class'])) continue;
-    const plan = planFields(mapper, meta, readGroups);
     const reported = new Set<string>();
-    for (const { list } of [api, ...api.actions]) {
+    // settings of an API for lists apply to actions with other groups
+    for (const { groups, list } of [{ list: api.list, groups: groupsOfApi(api) }, ...api.actions]) {
       if (!list) continue;
-      new ListQueryReader({ mapper, meta, plan, isHiding, matching }, list, api.pagination, (path, message, of) => {
+      const names = groupNames(groups.read);
+      const model = { mapper, meta, plan: planFields(mapper, meta, names), groups: names, isHiding, matching };
+      new ListQueryReader(model, list, api.pagination, (path, message, of) => {
         // settings that actions inherit from their API are reported once
         if (reported.has(path.join('\n'))) return;
         reported.add(path.join('\n'));

@@ -8,8 +8,10 @@ import type { Reads } from '../../database/replicas.ts';
 import type { Writer } from '../../database/writer.ts';
 import type { Creatable, Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
+import { type ActiveGroups, activeGroups } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';
+import { readableProperty } from '../../model/readable-field.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
@@ -22,8 +24,10 @@ import { WriteStore } from '../../store/write-store.ts';
 import { ApiController, constructController } from '../api-controller.ts';
 import { isOverridden, restrictsQueries } from '../controller-class.ts';
 import type { ExportPlaces } from '../export-places.ts';
+import { perGroups } from '../group-grants.ts';
 import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHooks } from '../hooks.ts';
 import type { BodyCheck } from './body-check.ts';
+import { grantsFor } from './grants-for.ts';
 import { ListRuntime } from './list-runtime.ts';
 import type { Observer } from './observer.ts';
 import type { ApiRuntime, Framework } from './runtime.ts';
@@ -77,7 +81,7 @@ export function compileApi(
   const mostBytes = framework.declaration.server.responseLimit * entityShare;
   const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes);
   let hooks: ControllerHooks;
-  let lists: ReadonlyMap<string, ListRuntime> = new Map();
+  let lists: ReadonlyMap<string, (groups: ActiveGroups) => ListRuntime> = new Map();
   const runtime: ApiRuntime = {
     framework,
     api,
@@ -97,11 +101,12 @@ export function compileApi(
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),
-    listOf: (action) => {
+    listOf: (action, groups) => {
       const list = lists.get(action);
       if (!list) throw new Error(`${api.name} has no action "${action}" that returns a list`);
-      return list;
+      return list(groups);
     },
+    grantsOf: grantsFor(api, meta, framework, guardFor, isOverridden(type, 'entityApi')),
     guardOf: (action, method) => {
       const declared = runtime.declaredGuardOf(action, method);
       return checks ? controllerGuard(declared, (subject, request) => hooks.checkAccess(action, request, subject)) : declared;
@@ -141,6 +146,10 @@ function controllerGuard({ roles }: Guard, check: (subject: unknown, request: Ap
     readsSubject: true,
     loads: [],
     check: (subject, _, request) => check(subject, request as ApiRequest),
+    grants: async (subject, _, request) => {
+      await check(subject, request as ApiRequest);
+      return true;
+    },
   };
 }
 
@@ -154,20 +163,26 @@ function listsOf(
   framework: Framework,
   listOptions: Pick<ListQueryModel, 'isHiding' | 'matching'>,
   executor: Executor | null,
-): ReadonlyMap<string, ListRuntime> {
+): ReadonlyMap<string, (groups: ActiveGroups) => ListRuntime> {
   const { mapper } = framework;
-  const lists = new Map<string, ListRuntime>();
-  for (const { kind, list, name } of api.actions) {
+  const lists = new Map<string, (groups: ActiveGroups) => ListRuntime>();
+  for (const { groups: declared, kind, list, name } of api.actions) {
     if (!list) continue;
-    const plan = framework.serializer().planFor(meta);
+    const all = framework.serializer(activeGroups(declared)).planInside(meta);
     const isOpen = (embedded: EntityMetadata) => !listOptions.isHiding(embedded);
     const isIndex = kind === 'index';
     // a handler sorts its query itself, unless the action declares an order
-    const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
-    const seekOf = (order: readonly SortKey[]) =>
-      isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
-    const reader = new ListQueryReader({ mapper, meta, plan, ...listOptions }, list, api.pagination);
-    lists.set(name, new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+    const declaredSort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
+    const listFor = (groups: ActiveGroups) => {
+      const plan = framework.serializer(groups).planInside(meta);
+      // the order would reveal a field of a group that is denied
+      const sort = declaredSort.filter(({ property }) => readableProperty(plan, property) || !readableProperty(all, property));
+      const seekOf = (order: readonly SortKey[]) =>
+        isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
+      const reader = new ListQueryReader({ mapper, meta, plan, ...listOptions }, list, api.pagination);
+      return new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf);
+    };
+    lists.set(name, perGroups(listFor));
   }
   return lists;
 }

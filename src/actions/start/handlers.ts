@@ -7,9 +7,11 @@ import type { VoterRegistry } from '../../access/voter-registry.ts';
 import type { Denormalizers } from '../../change/associations.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import type { Create } from '../../declaration/names/create.ts';
+import { defaultGroups } from '../../declaration/read/read-groups.ts';
 import type { ActionDeclaration, ApiDeclaration, Declaration, Format, HttpMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { targetsOf } from '../../model/field-plan.ts';
+import type { ActiveGroups } from '../../model/groups.ts';
 import { Visibility } from '../../query/visibility/visibility.ts';
 import type { HandlerFor, RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
@@ -18,16 +20,18 @@ import { ParameterReader } from '../../serialization/parameter-reader.ts';
 import { inHandlerTransaction } from '../../store/handler-transaction.ts';
 import type { LinkStore } from '../../store/link-store.ts';
 import type { Found } from '../../store/port.ts';
-import { stateOf } from '../../store/request-state.ts';
+import { groupsOf, stateOf } from '../../store/request-state.ts';
 import type { WriteStore } from '../../store/write-store.ts';
 import { admitCollection, admitLoaded, admitSingle, type RowReader } from '../admission.ts';
 import { untilCommit } from '../after-commit.ts';
 import type { ApiController } from '../api-controller.ts';
 import { change, remove } from '../change.ts';
 import { classOf, isBaseHandler, isDefaultHandler } from '../controller-class.ts';
+import { decideGroups } from '../controller-models.ts';
 import { create } from '../create.ts';
 import { type Acting, type Around, actionHandler, directly } from '../dispatch.ts';
 import { isFailure } from '../failure.ts';
+import { GroupGrants, perGroups } from '../group-grants.ts';
 import { hookWith } from '../hooks.ts';
 import type { IdempotencyStore } from '../idempotency/idempotency-store.ts';
 import { type Link, link } from '../link.ts';
@@ -118,7 +122,8 @@ export function compileHandlers(
     const { api, action, handler, single } = record;
     if (!api || !action) {
       const guard = guardFor(record.roles[method] ?? []);
-      const defined = definedHandler(record, framework, guard, format, observer);
+      const groups = new GroupGrants(defaultGroups(declaration.groups), { mapper, guardFor, bound: declaration.groups });
+      const defined = definedHandler(record, framework, guard, groups, format, observer);
       return observer ? defined : guardedEarly(defined, guard, method);
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
@@ -134,6 +139,7 @@ export function compileHandlers(
       api: runtime,
       action: action.name,
       format: format as Format,
+      grants: runtime.grantsOf(action.name, method),
       isRepeatable: action.repeatable ?? isSupplied,
       idempotencyStore,
       isDefault,
@@ -172,7 +178,11 @@ function loadingGuard(guard: Guard, load: (subject: object, request: FastifyRequ
     typeof subject === 'object' && subject !== null
       ? load(subject, request).then(() => guard.check(subject, user, request))
       : guard.check(subject, user, request);
-  return Object.freeze({ ...guard, check });
+  const grants: Guard['grants'] = (subject, user, request) =>
+    typeof subject === 'object' && subject !== null
+      ? load(subject, request).then(() => guard.grants(subject, user, request))
+      : guard.grants(subject, user, request);
+  return Object.freeze({ ...guard, check, grants });
 }
 
 type Parts = Pick<Acting, 'admit' | 'act'>;
@@ -187,47 +197,59 @@ function defaultParts(
   planned: (reason: string | null) => void,
 ): Parts {
   const { name } = action;
+  const { mapper } = api.framework;
+  const grants = api.grantsOf(name, method);
   if (action.kind === 'index') {
-    const plan = planning && method === 'POST' ? planWrite(api, name, method, planning) : null;
+    const isCreation = planning && method === 'POST';
+    const planFor = perGroups((groups) => (isCreation ? planWrite(api, name, method, planning, groups) : null));
+    const plan = planFor(grants.all);
     if (plan) planned(plan.reason);
-    const store = plan?.store ?? api.entityWrites;
     return {
       admit: async (request) => {
         await admitCollection(api, name, request);
+        stateOf(request, mapper).groups = await grants.ofCollection(request);
         return null;
       },
       act: (request) => {
         if (method !== 'POST') throw problem('method_not_supported');
-        return create(api, store, request, format);
+        return create(api, planFor(groupsOf(request, mapper))?.store ?? api.entityWrites, request, format);
       },
     };
   }
   const association = action.association ? linkOf(api, action) : null;
-  const { reason, store } = storeOf(api, action, method, planning);
+  const planFor = perGroups((groups) => storeOf(api, action, method, planning, groups));
+  // reads the row that is to be written, whichever groups apply to the caller
+  const { reason, store } = planFor(grants.all);
   planned(reason);
+  // if MikroORM read the row, it must also write it
+  const storeFor = (request: ApiRequest) => (reason === null ? planFor(groupsOf(request, mapper)).store : store);
   const guard = api.guardOf(name, method);
   // nothing has to read the row before it is written
-  const isDeferred = !guard.readsSubject && !hookWith(api.overrides, 'changes') && store.isByStatements;
+  const isDeferred = !guard.readsSubject && !grants.readsSubject && !hookWith(api.overrides, 'changes') && store.isByStatements;
   const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
   return {
     admit: async (request) => {
       const admission = await admitSingle(api, name, request, reader);
-      stateOf(request, api.framework.mapper).admission = admission;
+      const state = stateOf(request, mapper);
+      state.admission = admission;
+      const entity = grants.readsSubject ? admission.found?.entity : null;
+      state.groups = await (entity ? grants.ofEntity(request, entity) : grants.ofCollection(request));
       return admission;
     },
     act: (request, admission) => {
       if (!admission) throw new Error(`${api.api.name} has no row for "${name}"`);
+      const writing = storeFor(request);
       if (association) {
         refuseUndeclared(request);
-        return link(api, store as LinkStore, request, admission, association);
+        return link(api, writing as LinkStore, request, admission, association);
       }
       switch (method) {
         case 'PATCH':
-          return change(api, store as WriteStore, request, admission, 'patch');
+          return change(api, writing as WriteStore, request, admission, 'patch');
         case 'PUT':
-          return change(api, store as WriteStore, request, admission, 'replace');
+          return change(api, writing as WriteStore, request, admission, 'replace');
         case 'DELETE':
-          return remove(api, store as WriteStore, request, admission);
+          return remove(api, writing as WriteStore, request, admission);
         default:
           throw problem('method_not_supported');
       }
@@ -240,13 +262,14 @@ function storeOf(
   action: ActionDeclaration,
   method: HttpMethod,
   planning: WritePlanning | null,
+  groups: ActiveGroups,
 ): { readonly store: WriteStore | LinkStore; readonly reason: string | null } {
   if (action.association) {
     const isLink = method === 'POST' || method === 'DELETE';
-    return planning && isLink ? planLink(api, action, method, planning) : { store: api.entityLinks, reason: null };
+    return planning && isLink ? planLink(api, action, method, planning, groups) : { store: api.entityLinks, reason: null };
   }
   const isWrite = method === 'PATCH' || method === 'PUT' || method === 'DELETE';
-  return planning && isWrite ? planWrite(api, action.name, method, planning) : { store: api.entityWrites, reason: null };
+  return planning && isWrite ? planWrite(api, action.name, method, planning, groups) : { store: api.entityWrites, reason: null };
 }
 
 function linkOf({ framework, meta }: ApiRuntime, { association }: ActionDeclaration): Link {
@@ -271,6 +294,7 @@ function customParts(
       admit: async (request) => {
         stateOf(request, api.framework.mapper).action = name;
         await admitCollection(api, name, request);
+        await decideGroups(api, name, request);
         return null;
       },
       act: (request) => call([request, format]),
@@ -292,6 +316,7 @@ function customParts(
       state.action = name;
       state.admitted = { action: name, id: String(idOf(request)), entity: found.entity };
       state.admission = admission;
+      await decideGroups(api, name, request);
       return admission;
     },
     act: (request, admission) => {
@@ -338,14 +363,16 @@ function definedHandler(
   record: RouteRecord,
   framework: Framework,
   guard: Guard,
+  grants: GroupGrants,
   format: string,
   observer: Observer | undefined,
 ): RouteHandler {
   return async (incoming, reply) => {
     const request = incoming as ApiRequest;
     await guard.check(null, userOf(request), request);
+    stateOf(request, framework.mapper).groups = await grants.ofCollection(request);
     const run = () => record.definition?.handler(request, format);
     const given = await (observer ? observer.handle(record, null, request, run) : run());
-    return respond(framework, request, reply, given, format as Format);
+    return respond(framework, request, reply, given, format as Format, { grants });
   };
 }

@@ -6,6 +6,7 @@ import type { Executor } from '../../database/executor.ts';
 import type { Writer } from '../../database/writer.ts';
 import type { ActionDeclaration, HttpMethod } from '../../declaration/types.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
+import type { ActiveGroups } from '../../model/groups.ts';
 import { identifierParser } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
 import { canHideRows } from '../../query/entities/filters.ts';
@@ -34,12 +35,16 @@ type Write = 'create' | 'update' | 'delete';
 
 const writeOf: Readonly<Record<string, Write>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
 
-/** The store for a writing method of `_index` or `_entity`. `reason` says why compiled statements cannot write, or is null. */
+/**
+ * The store for a writing method of `_index` or `_entity`, for callers with some groups. `reason` says why compiled statements
+ * cannot write, or is null.
+ */
 export function planWrite(
   api: ApiRuntime,
   action: string,
   method: HttpMethod,
   planning: WritePlanning,
+  groups: ActiveGroups,
 ): { readonly store: WriteStore; readonly reason: string | null } {
   const { entities, framework, meta } = api;
   const { mapper } = framework;
@@ -49,16 +54,18 @@ export function planWrite(
   if (hook) return inEntities(`the controller has ${hook}, which runs during writes`);
   // PUT sets fields that were not sent to defaults, which MikroORM knows
   if (method === 'PUT') return inEntities('PUT replaces all fields');
-  const plain = plainBody(api);
+  const plain = plainBody(api, groups);
   const isRuled = write !== 'delete' && hasRules(meta);
   const hasCode = isRuled || (write === 'create' && defaultsOf(mapper, meta) === null);
+  const construction = write === 'create' ? plain.constructionReason : null;
+  if (construction) return inEntities(construction);
   const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
   if (refusal) return inEntities(refusal);
   if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has lazily loaded columns`);
   const work = unitOfWorkReason(mapper, meta, write);
   if (work) return inEntities(work);
-  const shown = responseRead(api, meta, planning.executor);
-  const checked = checkedRead(api, meta, isRuled || api.guardOf(action, method).readsSubject, planning.executor);
+  const shown = responseRead(api, meta, groups, planning.executor);
+  const checked = checkedRead(api, meta, isRuled || readsSubject(api, action, method), planning.executor);
   if (typeof shown === 'string') return inEntities(shown);
   if (typeof checked === 'string') return inEntities(checked);
   const { associations } = framework;
@@ -81,6 +88,7 @@ export function planLink(
   { association, name }: ActionDeclaration,
   method: HttpMethod,
   planning: WritePlanning,
+  groups: ActiveGroups,
 ): { readonly store: LinkStore; readonly reason: string | null } {
   const { entities, framework, meta } = api;
   const { associations, mapper } = framework;
@@ -100,9 +108,9 @@ export function planLink(
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];
   const references = referencesTo(api, property.name as string, target);
   if (!references || named.some((type) => type !== target.class)) return inEntities('its items need more than a key');
-  const items = responseRead(api, target, planning.executor);
-  const owners = responseRead(api, meta, planning.executor);
-  const checked = checkedRead(api, meta, hasCode || api.guardOf(name, method).readsSubject, planning.executor);
+  const items = responseRead(api, target, { ...groups, read: groups.embedded }, planning.executor);
+  const owners = responseRead(api, meta, groups, planning.executor);
+  const checked = checkedRead(api, meta, hasCode || readsSubject(api, name, method), planning.executor);
   if (typeof items === 'string') return inEntities(items);
   if (typeof owners === 'string') return inEntities(owners);
   if (typeof checked === 'string') return inEntities(checked);
@@ -118,7 +126,7 @@ export function planLink(
     references,
     parseId: identifierParser(target, mapper.driver.getPlatform(), 'json'),
     links: given
-      ? new MethodLinks({ ...common, shownOwners, shownItems, items: given, plain: plainBody(api) })
+      ? new MethodLinks({ ...common, shownOwners, shownItems, items: given, plain: plainBody(api, groups) })
       : new RowLinks(mapper, target, pivot, { owners: writes.changes, items, writer }),
     items: shownItems,
     writes,
@@ -140,23 +148,35 @@ function rowStore(api: ApiRuntime, meta: EntityMetadata, read: CompiledRead, { c
   });
 }
 
-/** The reads for responses to writes, shared by all writes of a model. A text says why a read cannot be compiled. */
-const responseReads = new WeakMap<Executor, Map<EntityMetadata, CompiledRead | string>>();
+/** Whether a voter reads the row: that of the action, or that of a group. */
+function readsSubject(api: ApiRuntime, action: string, method: HttpMethod): boolean {
+  return api.guardOf(action, method).readsSubject || api.grantsOf(action, method).readsSubject;
+}
 
-function responseRead({ framework }: ApiRuntime, meta: EntityMetadata, executor: Executor): CompiledRead | string {
-  const known = responseReads.get(executor) ?? new Map<EntityMetadata, CompiledRead | string>();
+/** The reads for responses to writes, shared by all writes of a model in the same groups. A text says why one cannot be compiled. */
+const responseReads = new WeakMap<Executor, Map<FieldPlan, CompiledRead | string>>();
+
+function responseRead(
+  { framework }: ApiRuntime,
+  meta: EntityMetadata,
+  groups: ActiveGroups,
+  executor: Executor,
+): CompiledRead | string {
+  const known = responseReads.get(executor) ?? new Map<FieldPlan, CompiledRead | string>();
   responseReads.set(executor, known);
-  let read = known.get(meta);
+  const serializer = framework.serializer(groups);
+  // the serializer makes one plan for each class
+  const plan = serializer.planFor(meta);
+  let read = known.get(plan);
   if (read === undefined) {
     const isLimited = (embedded: EntityMetadata) => framework.visibility.limitsOf(embedded).length > 0;
-    const plan = framework.serializer().planFor(meta);
     const compiled = CompiledRead.compile(framework.mapper, meta, plan, [], executor, {
       isLimited,
       withVersion: true,
-      embed: framework.serializer().embed,
+      embed: serializer.embed,
     });
     read = compiled instanceof CompiledRead ? compiled : compiled.needsEntity;
-    known.set(meta, read);
+    known.set(plan, read);
   }
   return read;
 }
@@ -178,11 +198,11 @@ function checkedRead(
   return withSubject ? (compiled.subjectRefusal ?? compiled) : compiled;
 }
 
-function plainBody(api: ApiRuntime): PlainBody {
+function plainBody(api: ApiRuntime, groups: ActiveGroups): PlainBody {
   const { framework, meta } = api;
   return new PlainBody(
     framework.mapper,
-    framework.deserializer().planFor(meta),
+    framework.deserializer(groups).planFor(meta),
     ({ property, targets }) => referencesTo(api, property, targets[0] as EntityMetadata),
     (target) => framework.visibility.isOpen(target),
   );

@@ -1,6 +1,7 @@
 import type { ApiRequest } from '../../access/user.ts';
 import type { Format, HttpMethod } from '../../declaration/types.ts';
 import { isNormalized } from '../../model/field-plan.ts';
+import type { ActiveGroups } from '../../model/groups.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import type { RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
@@ -10,6 +11,7 @@ import { ApiController } from '../api-controller.ts';
 import { exportAction } from '../export.ts';
 import { isExport } from '../export-reply.ts';
 import { fetchAction } from '../fetch.ts';
+import { type GroupGrants, perGroups } from '../group-grants.ts';
 import { hookWith, overriddenHooks } from '../hooks.ts';
 import { listAction } from '../list.ts';
 import type { Compilers } from './compile-api.ts';
@@ -25,37 +27,52 @@ interface Reading extends Compilers {
 export function readingHandler(record: RouteRecord, method: HttpMethod, format: Format, reading: Reading): RouteHandler {
   const { observer, runtime } = reading;
   const isIndex = record.action?.kind === 'index';
-  const planned = reading.compiledReads ? planRead(isIndex, method, reading) : 'compiled reads are disabled';
+  const grants = runtime.grantsOf(isIndex ? '_index' : '_entity', method);
+  const planFor = perGroups((groups) => planRead(isIndex, method, reading, grants, groups));
+  const planned = reading.compiledReads ? planFor(grants.all) : 'compiled reads are disabled';
   if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
-  // a CSV cell is written from a column, but a normalizer needs JSON
-  const isRewritten =
-    isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer().planFor(runtime.meta));
-  const rows = typeof planned === 'string' || isRewritten ? null : planned;
-  if (!isIndex) return fetchAction(runtime, rows ?? runtime.entities, method, format);
-  return isExport(format)
-    ? exportAction(runtime, rows, method, format)
-    : listAction(runtime, rows ?? runtime.entities, method, format);
+  const rowsFor = perGroups((groups): RowStore | null => {
+    // a CSV cell is written from a column, but a normalizer needs JSON
+    const isRewritten =
+      isExport(format) && hasColumns(format) && isNormalized(runtime.framework.serializer(groups).planFor(runtime.meta));
+    // fewer fields can be compiled as well
+    const store = typeof planned === 'string' || isRewritten ? null : planFor(groups);
+    return typeof store === 'string' ? null : store;
+  });
+  const storeFor = (groups: ActiveGroups) => rowsFor(groups) ?? runtime.entities;
+  if (!isIndex) return fetchAction(runtime, storeFor, method, format);
+  return isExport(format) ? exportAction(runtime, rowsFor, method, format) : listAction(runtime, storeFor, method, format);
 }
 
-/** The store of rows for a read, or why it needs entities. */
-function planRead(isIndex: boolean, method: HttpMethod, reading: Reading): RowStore | string {
+/** The store of rows for a read of the fields of some groups, or why it needs entities. */
+function planRead(
+  isIndex: boolean,
+  method: HttpMethod,
+  reading: Reading,
+  grants: GroupGrants,
+  groups: ActiveGroups,
+): RowStore | string {
   const { filters, observer, runtime } = reading;
   const { cursors, executor } = reading.reads ?? reading;
   const { api, entities, framework, meta, overrides } = runtime;
   const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
-  const judged = !isIndex && (runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
+  const isJudgedByGroups = !isIndex && grants.readsSubject;
+  const judged = !isIndex && (isJudgedByGroups || runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
   const hook = hookWith(own, 'rows');
   if (hook) return `the controller has ${hook}, which receives entities`;
-  const sort = isIndex ? runtime.listOf('_index').plan.sort : api.defaultSort;
-  const read = CompiledRead.compile(framework.mapper, meta, framework.serializer().planFor(meta), sort, executor, {
-    seek: isIndex ? runtime.listOf('_index').plan.seek : null,
+  const list = isIndex ? runtime.listOf('_index', groups).plan : null;
+  const sort = list ? list.sort : api.defaultSort;
+  const planOf = (some: ActiveGroups) => framework.serializer(some).planFor(meta);
+  const read = CompiledRead.compile(framework.mapper, meta, planOf(groups), sort, executor, {
+    seek: list?.seek ?? null,
+    narrower: isJudgedByGroups ? grants.within(groups).map((key) => ({ key, plan: planOf(key) })) : [],
     count: api.pagination.count,
     withSubject: judged,
     withVersion: !isIndex,
     filter: filters.get(meta),
     isLimited: (embedded) => framework.visibility.limitsOf(embedded).length > 0,
-    embed: framework.serializer().embed,
+    embed: framework.serializer(groups).embed,
   });
   if (!(read instanceof CompiledRead)) return read.needsEntity;
   if (judged && read.subjectRefusal !== null) return read.subjectRefusal;

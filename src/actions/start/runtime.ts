@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Guard } from '../../access/guard.ts';
 import type { TokenOptions } from '../../access/token-options.ts';
-import type { ApiRequest, User } from '../../access/user.ts';
+import type { ApiRequest } from '../../access/user.ts';
 import { AssociationReader, type Denormalizers } from '../../change/associations.ts';
 import { Deserializer } from '../../change/deserializer.ts';
 import { Validator } from '../../change/validation.ts';
@@ -9,7 +9,7 @@ import type { Executor } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import type { ApiDeclaration, Declaration, HttpMethod } from '../../declaration/types.ts';
 import type { FieldChoice } from '../../model/field-choice.ts';
-import { readGroups, writeGroups } from '../../model/groups.ts';
+import type { ActiveGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import type { IdentifierParser } from '../../model/identifier.ts';
 import { guardUnloaded } from '../../model/unloaded.ts';
@@ -33,6 +33,7 @@ import { PathLoader } from '../../store/load-paths.ts';
 import { noteCommits, stateOf, withState } from '../../store/request-state.ts';
 import type { WriteStore } from '../../store/write-store.ts';
 import { type ExportPlaces, exportPlaces } from '../export-places.ts';
+import type { GroupGrants } from '../group-grants.ts';
 import type { ControllerHooks, HookName } from '../hooks.ts';
 import type { ListRuntime } from './list-runtime.ts';
 
@@ -139,12 +140,15 @@ export class Framework {
     return state.visibility;
   }
 
-  serializer(groups: readonly string[] = readGroups): Serializer {
-    return remembered(this.#serializers, groups, () => createSerializer(this.mapper, groups));
+  /** The serializer for a caller with these groups. */
+  serializer({ embedded, read }: Pick<ActiveGroups, 'read' | 'embedded'>): Serializer {
+    return remembered(this.#serializers, [read, embedded], () => createSerializer(this.mapper, read, embedded));
   }
 
-  deserializer(groups: readonly string[] = writeGroups): Deserializer {
-    return remembered(this.#deserializers, groups, () => new Deserializer(this.mapper, this.associations, groups));
+  /** The deserializer for a caller with these groups. Its messages distinguish fields that the caller can read. */
+  deserializer({ read, write }: Pick<ActiveGroups, 'read' | 'write'>): Deserializer {
+    const make = () => new Deserializer(this.mapper, this.associations, write, read);
+    return remembered(this.#deserializers, [write, read], make);
   }
 }
 
@@ -153,8 +157,8 @@ function secretsOf({ database, security }: Declaration): string {
   return JSON.stringify([security.jwt?.secret ?? null, security.apiKeys.map(({ key }) => key), database.url]);
 }
 
-/** The cache needs no limit: the code of an application names only a few sets of groups. */
-function remembered<Value>(known: Map<string, Value>, groups: readonly string[], make: () => Value): Value {
+/** The cache needs no limit: there are only a few sets of groups. */
+function remembered<Value>(known: Map<string, Value>, groups: readonly (readonly string[])[], make: () => Value): Value {
   const key = JSON.stringify(groups);
   let value = known.get(key);
   if (value === undefined) {
@@ -190,8 +194,10 @@ export interface ApiRuntime {
   rule(): VisibilityRule<ApiRequest>;
   /** The controller itself, as the application wrote it. */
   controller(): ControllerHooks;
-  /** The list of an action whose path has no id. */
-  listOf(action: string): ListRuntime;
+  /** The list of an action whose path has no id, for callers with these groups. */
+  listOf(action: string, groups: ActiveGroups): ListRuntime;
+  /** Decides which groups of an action apply to a caller. */
+  grantsOf(action: string, method: HttpMethod): GroupGrants;
   /** The access check of an action: the declared one, or that of a controller that overrides `checkAccess`. */
   guardOf(action: string, method: HttpMethod): Guard;
   /** The declared access check of an action. */
@@ -199,8 +205,12 @@ export interface ApiRuntime {
 }
 
 /** The CSV columns of a model: all readable fields, or the chosen ones. */
-export function columnsOf({ framework, meta }: ApiRuntime, choice: FieldChoice | null = null): readonly CsvColumn[] {
-  return csvColumns(framework.serializer().planFor(meta), choice);
+export function columnsOf(
+  { framework, meta }: ApiRuntime,
+  groups: ActiveGroups,
+  choice: FieldChoice | null = null,
+): readonly CsvColumn[] {
+  return csvColumns(framework.serializer(groups).planFor(meta), choice);
 }
 
 /** The list query of a request, limited to rows that the caller can see: its filters may lead through other classes. */
@@ -220,7 +230,4 @@ export function windowOf({ seek }: ListPlan, { itemsPerPage, offset }: PageReque
   return { offset, limit: itemsPerPage, seek: { direction: token.name, ...from } };
 }
 
-/** The user of a request, as the authenticators found it before the action. */
-export function userOf(request: ApiRequest): User | null {
-  return (request as { user?: User | null }).user ?? null;
-}
+export { userOf } from '../../access/user.ts';

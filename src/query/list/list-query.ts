@@ -44,6 +44,8 @@ export interface ListQueryModel {
   readonly meta: EntityMetadata;
   /** The fields that callers can read. */
   readonly plan: FieldPlan;
+  /** Its groups, for messages at startup. */
+  readonly groups?: readonly string[];
   readonly isHiding: IsHiding;
   readonly matching: TextMatching;
 }
@@ -151,14 +153,16 @@ const ignoreTrouble: Trouble = () => undefined;
 
 /** The path of a field; null if lists cannot use it, which is reported with the reason. */
 function pathOf(
-  { isHiding, mapper, meta, plan }: ListQueryModel,
+  { groups = [], isHiding, mapper, meta, plan }: ListQueryModel,
   field: string,
   trouble: (message: string) => void,
 ): FilterPath | null {
   if (!readableField(plan, field)) {
     const known = pathsIn(plan);
+    const [only, ...others] = new Set(groups);
+    const among = others.length === 0 ? `the group "${only}"` : `one of the groups ${listed(new Set(groups))}`;
     trouble(
-      `"${field}" is not in the group "read" of ${meta.className};${didYouMean(field, known)} fields of the group: ${listed(known)}`,
+      `"${field}" is not in ${among} of ${meta.className};${didYouMean(field, known)} fields of the group${others.length === 0 ? '' : 's'}: ${listed(known)}`,
     );
     return null;
   }

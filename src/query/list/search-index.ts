@@ -4,7 +4,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { ApiDeclaration, SearchDeclaration } from '../../declaration/types.ts';
 import { dialectOf, type SearchSyntax } from '../../dialect/dialect.ts';
 import { type Field, type FieldPlan, planFields, targetsOf } from '../../model/field-plan.ts';
-import { readGroups } from '../../model/groups.ts';
+import { groupNames, groupsOfApi } from '../../model/groups.ts';
 import { type ReadableField, readableField } from '../../model/readable-field.ts';
 import { tableOf } from '../rows/table-name.ts';
 import { type Condition, value } from './condition.ts';
@@ -33,10 +33,16 @@ export function addSearchIndexes(mapper: Mapper, apis: readonly ApiDeclaration[]
   const extensions = new Set<string>();
   for (const api of apis) {
     const meta = mapper.getMetadata().get(api.class.value as never) as EntityMetadata;
-    for (const { list } of [api, ...api.actions]) {
+    for (const { groups, list } of [{ list: api.list, groups: groupsOfApi(api) }, ...api.actions]) {
       if (!list?.search || list.search.using === 'like') continue;
       if (list.search.using === 'trigram') extensions.add(syntax.trigramExtension);
-      for (const { meta: owner, name, sql } of indexesOf(mapper, meta, list.search, syntax)) {
+      for (const { meta: owner, name, sql } of indexesOf(
+        mapper,
+        planFields(mapper, meta, groupNames(groups.read)),
+        meta,
+        list.search,
+        syntax,
+      )) {
         const known = owner.indexes.some((index) => index.name === name);
         if (!known) owner.indexes.push({ name, expression: sql } as never);
       }
@@ -47,11 +53,11 @@ export function addSearchIndexes(mapper: Mapper, apis: readonly ApiDeclaration[]
 
 function indexesOf(
   mapper: Mapper,
+  plan: FieldPlan,
   meta: EntityMetadata,
   { fields, using }: SearchDeclaration,
   syntax: SearchSyntax,
 ): SearchIndex[] {
-  const plan = planFields(mapper, meta, readGroups);
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
   const columns = fields.map(({ field }) => columnAt(plan, meta, field.split('.')));
   const indexOf = (owner: EntityMetadata, names: readonly string[], expression: string): SearchIndex => {

@@ -11,6 +11,8 @@ import {
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { columnKinds } from '../../dialect/value-kind.ts';
+import { constructionOf } from '../../model/construction.ts';
+import { isToMany, ownProperties } from '../../model/field-plan.ts';
 import { keyOf } from '../../model/identifier.ts';
 import { hasAccessor } from '../../model/own-code.ts';
 import { hasPrivateMembers, makerFor } from '../../model/private-members.ts';
@@ -66,16 +68,11 @@ export function compileInstance(meta: EntityMetadata, values: readonly InstanceV
   return (row, many, context) => new Row(row, many, context);
 }
 
-/** Makes objects for rows that are not written yet: nothing is set, and to-many associations are empty. */
+/** Makes objects for rows that are not written yet, by the constructor of the class. To-many associations are empty. */
 export function compileNew(meta: EntityMetadata): (context: InstanceContext) => object {
   refuseInstance(meta);
-  const own = (Object.values(meta.properties) as EntityProperty[]).filter(({ embedded, inherited }) => !embedded && !inherited);
-  const many = own.filter(({ kind }) => kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY);
-  const descriptors: PropertyDescriptorMap = {};
-  // properties without a column are code of the class
-  for (const { name } of own.filter(({ persist }) => persist !== false))
-    descriptors[name as string] = { value: undefined, writable: true, enumerable: true, configurable: true };
-  const make = makerFor(meta, Object.create(meta.class.prototype, descriptors));
+  const many = ownProperties(meta).filter(isToMany);
+  const make = constructionOf(meta);
   return (context) => {
     const instance = make() as Record<string | symbol, unknown>;
     instance[contextKey] = context;

@@ -29,6 +29,7 @@ export class ListViews {
   readonly #format: RowFormat;
   readonly #orderOf: OrderOf;
   readonly #orders = new LruCache<ListOrder | null>(maxCachedOrders);
+  readonly #narrower: ReadonlyMap<object, ListView>;
   readonly #choices = new LruCache<ShownRows>(maxCachedChoices);
 
   constructor(plan: RowPlan, format: RowFormat, orderOf: OrderOf, order: ListOrder) {
@@ -36,6 +37,8 @@ export class ListViews {
     this.#format = format;
     this.#orderOf = orderOf;
     this.whole = { order, shown: showRows(plan, null, format) };
+    const narrowed = [...plan.narrower].map(([key, object]) => [key, showRows(plan, null, format, object)] as const);
+    this.#narrower = new Map(narrowed.map(([key, shown]) => [key, { order, shown }]));
   }
 
   /** Null if only MikroORM can order it so. */
@@ -54,6 +57,13 @@ export class ListViews {
     if (!choice) return this.whole;
     const shown = this.#choices.get(choiceKey(choice), () => showRows(this.#plan, choice, this.#format));
     return { ...this.whole, shown };
+  }
+
+  /** The rows with the fields of a narrower plan. */
+  ofNarrower(key: object): ListView {
+    const view = this.#narrower.get(key);
+    if (!view) throw new Error('rows were read without this plan');
+    return view;
   }
 
   #plannedOrder(sort: readonly SortKey[], seek: SeekPlan | null): ListOrder | null {

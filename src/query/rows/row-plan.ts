@@ -2,6 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { versionOf } from '../../model/version.ts';
+import type { RowObject } from '../../serialization/row-writer.ts';
 import { classConditions, keyColumn } from './association.ts';
 import { type MakeInstance, NoInstance } from './instance.ts';
 import { planInstance } from './instance-plan.ts';
@@ -32,6 +33,8 @@ export interface RowPlan {
   readonly rowVersion: readonly number[] | null;
   /** The classes whose rows are embedded only if the caller sees them, by the index of their set of keys. */
   readonly limited: readonly EntityMetadata[];
+  /** What the narrower plans show of the root's rows, by their keys. */
+  readonly narrower: ReadonlyMap<object, RowObject>;
 }
 
 /** What a row plan provides beyond its fields. */
@@ -46,6 +49,14 @@ export interface RowPlanOptions {
   readonly isLimited?: (meta: EntityMetadata) => boolean;
   /** Serializes what code of a model returns; without it, such fields need entities. */
   readonly embed?: Embed | undefined;
+  /** Plans with fewer fields, each with a key: rows that were read can be written by them as well. */
+  readonly narrower?: readonly NarrowerPlan[] | undefined;
+}
+
+/** A plan with fewer fields. */
+export interface NarrowerPlan {
+  readonly key: object;
+  readonly plan: FieldPlan;
 }
 
 export const rootTableAlias = 'e';
@@ -56,6 +67,9 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
   const table = readableTable(mapper, meta);
   const selection = new Selection(planner);
   const object = selection.object(plan, meta, rootTableAlias, null);
+  const narrower = new Map(
+    options.narrower?.map(({ key, plan: fewer }) => [key, selection.object(fewer, meta, rootTableAlias, null)] as const),
+  );
   const subject = options.withSubject ? subjectOf(selection, meta) : 'nobody asked for one';
   const version = options.withVersion ? versionOf(meta) : null;
   const keyName = keyColumn(mapper, meta);
@@ -77,7 +91,7 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
     tableName: table,
     reads: (other: string) => selection.reads(other),
   };
-  return { root, many: planner.many, subject, version: versionColumn, rowVersion, limited: planner.limited };
+  return { root, many: planner.many, subject, version: versionColumn, rowVersion, limited: planner.limited, narrower };
 }
 
 /** Makes the objects for voters and hooks from all columns of the root's table; a text is the reason why that is impossible. */

@@ -13,11 +13,16 @@ export interface ShownRows {
   isWanted(source: number): boolean;
 }
 
-/** Makes the writers of all fields of a plan, or of a choice of them from the same columns. */
-export function showRows({ many, root }: RowPlan, choice: FieldChoice | null, format: RowFormat): ShownRows {
+/** Makes the writers of all fields of a plan, or of a choice of them from the same columns. `shown` is what the root shows. */
+export function showRows(
+  { many, root }: RowPlan,
+  choice: FieldChoice | null,
+  format: RowFormat,
+  shown: RowObject = root.object,
+): ShownRows {
   /** The chosen fields of each to-many association; null: all of them. */
   const wanted = new Map<number, FieldChoice | null>();
-  const object = chosenObject(root.object, choice, wanted);
+  const object = chosenObject(shown, choice, wanted);
   // a to-many association comes after the one that it is part of, which decides whether it is wanted
   const manyWriters = many.map((selection, source): RowWriter => {
     const inner = wanted.get(source);

@@ -31,7 +31,10 @@ export class EntityVisibility<Request> implements VisibleRows {
   readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
 
-  constructor(mapper: Mapper, em: RequestEntityManager, visibility: RequestVisibility<Request>) {
+  readonly subject: object | null;
+
+  constructor(mapper: Mapper, em: RequestEntityManager, visibility: RequestVisibility<Request>, subject: object | null = null) {
+    this.subject = subject;
     this.#mapper = mapper;
     this.#em = em;
     this.#visibility = visibility;
