@@ -5,8 +5,8 @@ import { seed } from '../support/random.ts';
 import { Walk } from './walk.ts';
 
 /** How many random applications there are on each database. */
-const applications = Number(process.env.GROUP_APPLICATIONS ?? 9);
-const requestsOfEach = 12;
+const applications = Number(process.env.GROUP_APPLICATIONS ?? 5);
+const requestsOfEach = 2000;
 const sent: Partial<Record<DatabaseKind, number>> = {};
 
 describe.each(databases)(`fields by role in random applications on %s (TEST_SEED=${seed})`, (kind) => {
@@ -28,5 +28,5 @@ describe.each(databases)(`fields by role in random applications on %s (TEST_SEED
 
 afterAll(() => {
   if (process.env.GROUP_APPLICATIONS) console.log(sent);
-  else for (const count of Object.values(sent)) expect(count).toBeGreaterThan(10_000);
+  else for (const count of Object.values(sent)) expect(count).toBeGreaterThanOrEqual(10_000);
 });

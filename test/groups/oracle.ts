@@ -51,7 +51,7 @@ function isGranted(group: string, caller: Caller | null, owner: string | null): 
   return caller !== null && (caller.roles.includes('ALL') || owner === caller.id);
 }
 
-export function declaredGroups(_api: ApiSpec, _action: Action, direction: Direction): readonly string[] {
+export function declaredGroups(api: ApiSpec, action: Action, direction: Direction): readonly string[] {
   return api[action][direction] ?? api.groups[direction] ?? [direction];
 }
 
