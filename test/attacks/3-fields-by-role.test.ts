@@ -10,7 +10,7 @@ import { medic, nurse, takenName, ward } from './support/ward.ts';
 const twins: Readonly<Record<string, string>> = {
   diagnosis: 'diagnosiz',
   score: 'scorz',
-  code: 'codz',
+  badge: 'badgz',
   history: 'historz',
   summary: 'summarz',
   guardian: 'guardiaz',
@@ -83,7 +83,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       const columnsOf = async (user: typeof nurse) => parseCsv((await get('/patient.csv', user)).text).header;
       const [few, many] = [await columnsOf(nurse), await columnsOf(medic)];
       expect(few).toEqual(
-        many.filter((name) => !/diagnosis|score|code|remark|history|summary|guardian|staff|visits|pager|door/.test(name)),
+        many.filter((name) => !/diagnosis|score|badge|remark|history|summary|guardian|staff|visits|pager|door/.test(name)),
       );
       expect(few).toEqual(['id', 'name', 'address.city', 'doctor.id', 'doctor.name']);
     });
@@ -124,7 +124,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       'diagnosis=HIDDEN-diagnosis-x',
       'diagnosis[starts]=HIDDEN',
       'score[gte]=7340030',
-      'code[in]=HIDDEN-code-1',
+      'badge[in]=HIDDEN-badge-1',
       'address.door[starts]=HIDDEN',
       'doctor.pager[starts]=HIDDEN',
       'visits.finding[contains]=HIDDEN',
@@ -170,7 +170,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       for (const query of ['nonsense=1', 'sort=nonsense', 'fields=nonsense', 'name[nonsense]=x']) {
         const { status, text } = await get(`/patient.json?${query}`);
         expect(status).toBe(400);
-        expect(text).not.toMatch(/diagnosis|score|code\[|history|guardian|staff|visits|pager|door/);
+        expect(text).not.toMatch(/diagnosis|score|badge\[|history|guardian|staff|visits|pager|door/);
         expect((await get(`/patient.json?${query}`, medic)).text).toMatch(query.startsWith('name') ? /name/ : /diagnosis/);
       }
     });
@@ -237,8 +237,8 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       ['diagnosis', 'diagnosiz', { diagnosis: 'invalid' }],
       ['diagnosis', 'diagnosiz', { name: 5, diagnosis: 'x' }],
       ['score', 'scorz', { score: 'text' }],
-      ['code', 'codz', { code: `${marker}code-1` }],
-      ['code', 'codz', { code: 'free' }],
+      ['badge', 'badgz', { badge: `${marker}badge-1` }],
+      ['badge', 'badgz', { badge: 'free' }],
       ['history', 'historz', { history: { a: null } }],
       ['summary', 'summarz', { summary: 'x' }],
       ['guardian', 'guardiaz', { guardian: { id: 1 } }],
@@ -301,7 +301,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       ['PATCH', { address: {} }],
     ])('%s %j keeps the unseen parts of an embedded object', async (method, json) => {
       const doorOf = () =>
-        target.rows('select address_door, diagnosis, score, code, history, guardian_id, remark from patient where id = 4');
+        target.rows('select address_door, diagnosis, score, badge, history, guardian_id, remark from patient where id = 4');
       const before = await doorOf();
       const answer = await target.send(method as string, '/patient/4.json', { as, json });
       expect(answer.status).toBe(200);
@@ -310,8 +310,8 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
     });
 
     test('a conflict with an unseen unique column does not name it', async () => {
-      const privileged = await target.send('PATCH', '/patient/2.json', { as: medic, json: { code: `${marker}code-1` } });
-      expect([privileged.status, privileged.text.includes('code')]).toEqual([409, true]);
+      const privileged = await target.send('PATCH', '/patient/2.json', { as: medic, json: { badge: `${marker}badge-1` } });
+      expect([privileged.status, privileged.text.includes('badge')]).toEqual([409, true]);
       const answer = await target.send('POST', '/patient.json', { as, json: { name: takenName } });
       expect(answer.status).toBe(409);
       expect(answer.json.detail).not.toMatch(/\bcode\b/);
@@ -336,7 +336,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       const before = await patients();
       for (const [name, twin] of [
         ['diagnosis', 'diagnosiz'],
-        ['code', 'codz'],
+        ['badge', 'badgz'],
         ['guardian', 'guardiaz'],
       ] as const) {
         const send = (key: string) =>

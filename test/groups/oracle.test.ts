@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type DatabaseKind, databases } from '../support/databases.ts';
-import { takeObjections } from '../support/documents/watch-answers.ts';
 import { seed } from '../support/random.ts';
 import { Walk } from './walk.ts';
 
@@ -20,7 +19,6 @@ describe.each(databases)(`fields by role in random applications on %s (TEST_SEED
       } finally {
         await walk.close();
         sent[kind] = (sent[kind] ?? 0) + walk.sent;
-        await takeObjections();
       }
     },
   );

@@ -362,12 +362,16 @@ function changedColumns(before: Record<string, unknown>, after: Record<string, u
     const parts = [...new Set([...Object.keys(Object(one)), ...Object.keys(Object(other))])].filter((name) =>
       /^k[b-z]{3}j$/.test(name),
     );
-    const isObject = parts.length > 0;
+    const isObject = parts.length > 0 || (isEmpty(one) && isEmpty(other));
     const partOf = (value: unknown, name: string) => JSON.stringify(Object(value)[name] ?? null);
     return isObject
       ? parts.filter((name) => partOf(one, name) !== partOf(other, name)).map((name) => `${column}.${name}`)
       : [column];
   });
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
 function parsed(value: unknown): unknown {

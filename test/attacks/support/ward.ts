@@ -22,7 +22,7 @@ const Address = defineEntity({
   },
 });
 
-/** A patient of this name gets the code of the first one. */
+/** A patient of this name gets the badge of the first one. */
 export const takenName = 'taken';
 
 const patient = defineEntity({
@@ -32,11 +32,11 @@ const patient = defineEntity({
     name: p.string().length(40).groups('read', 'short', 'write'),
     diagnosis: p.string().nullable().groups('read:medical', 'write:medical'),
     score: p.integer().default(0).groups('read:medical', 'write:medical'),
-    code: p
+    badge: p
       .string()
       .nullable()
       .unique()
-      .onCreate((row: any) => row.code ?? (row.name === takenName ? `${marker}code-1` : null))
+      .onCreate((row: any) => row.badge ?? (row.name === takenName ? `${marker}badge-1` : null))
       .groups('read:medical', 'write:medical'),
     // accepted from everyone, returned to some
     remark: p.string().nullable().groups('read:medical', 'write'),
@@ -155,7 +155,7 @@ export const ward: CodeOptions = {
           name: ['eq', 'starts'],
           diagnosis: ['eq', 'ne', 'starts', 'contains', 'exists'],
           score: ['eq', 'lt', 'gte'],
-          code: ['eq', 'in'],
+          badge: ['eq', 'in'],
           history: ['exists'],
           'address.city': ['eq'],
           'address.door': ['eq', 'starts'],
@@ -203,7 +203,7 @@ async function seedWard(em: EntityManager): Promise<void> {
       name: `patient ${id}`,
       diagnosis: `${marker}diagnosis-${'x'.repeat(scores[id - 1] as number)}`,
       score: 7_340_000 + (scores[id - 1] as number),
-      code: `${marker}code-${id}`,
+      badge: `${marker}badge-${id}`,
       remark: `${marker}remark-${id}`,
       diary: `${marker}diary-${id}`,
       history: { [`${marker}history-${id}`]: id },
