@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema, type MikroORM } from '@mikro-orm/core';
 import { type Authenticator, isAuthenticatorClass } from './access/authenticator.ts';
+import { checkGroups } from './access/check-groups.ts';
 import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass, type Voter } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
@@ -174,6 +175,7 @@ export async function loadApplication(
     checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
     checkLists(declaration.apis, mapper, report);
+    checkGroups(declaration, mapper, voters, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);
     checkLoads(catalog, declaration.apis, mapper, report);
     checkNormalizers(catalog, mapper, report);

@@ -1,21 +1,19 @@
 import type { Application } from '../application.ts';
 import { parameterNames } from '../declaration/names/list-names.ts';
-import type { HttpMethod } from '../declaration/types.ts';
+import type { DeclaredGroup, HttpMethod } from '../declaration/types.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { Problem } from '../errors.ts';
-import { planFields } from '../model/field-plan.ts';
-import { readGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { itemMethods } from '../openapi/associations.ts';
 import { explainMatch } from '../route/explain-match.ts';
 import type { Match } from '../route/match.ts';
 import type { RouteRecord } from '../route/record.ts';
-import type { Caller, ExplainedFields, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
-import { innermostPaths, pathsIn, readableFields, writableFields } from './fields.ts';
+import { explainedFields } from './explained-fields.ts';
+import type { Caller, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
 import { parsedJson } from './json.ts';
 import { reasonOf, type Watched } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
-import { actionKinds, actionOf, isOverridden } from './route-action.ts';
+import { isOverridden } from './route-action.ts';
 
 /** Turns the recording of a request into an explanation. */
 export async function describe(watched: Watched): Promise<Explanation> {
@@ -41,8 +39,14 @@ export async function describe(watched: Watched): Promise<Explanation> {
     route: match && routeOf(match, method, watched),
     others: match ? [] : others.map(({ record, reason: why }) => ({ name: record.name, path: record.path, reason: why })),
     caller: callerOf(recording, request.by),
-    steps: named(recording.steps, match),
-    fields: fieldsOf(application, match, method, stop || status === null || status >= 300 ? undefined : json),
+    steps: named(withoutRepeats(recording.steps), match),
+    fields: explainedFields(
+      application,
+      match,
+      method,
+      recording.steps,
+      stop || status === null || status >= 300 ? undefined : json,
+    ),
     next: stop && match && stop.before !== 'database' ? nextSteps(match.record, method, stop.before, application) : [],
   };
 }
@@ -94,25 +98,24 @@ function callerOf({ user, authenticationError: error }: Recording, by: Caller['b
   return { by, user: { id, roles: [...roles], claims: Object.keys(claims) }, refused };
 }
 
+/** The built-in voter is asked about a group as often as needed, because it only compares names. One time is enough to explain. */
+function withoutRepeats(steps: readonly Step[]): readonly Step[] {
+  const seen = new Set<string>();
+  return steps.filter((step) => {
+    if (step.kind !== 'check' || !step.isForGroups) return true;
+    const text = JSON.stringify(step);
+    const isNew = !seen.has(text);
+    seen.add(text);
+    return isNew;
+  });
+}
+
 /** Adds the entity of the path as the subject: compiled reads pass none to the built-in voter, which ignores it. */
 function named(steps: readonly Step[], match: Match | null): readonly Step[] {
   const { api, single } = match?.record ?? {};
   if (!api || !single) return steps;
   const subject = `${api.class.name} ${match?.params.id}`;
-  return steps.map((step) => (step.kind === 'check' && step.subject === null ? { ...step, subject } : step));
-}
-
-function fieldsOf({ mapper }: Application, match: Match | null, method: string, json: unknown): ExplainedFields {
-  const sent = json === undefined ? null : pathsIn(json);
-  if (!match?.record.api) return { read: null, sent, write: null };
-  const meta = metaOf(mapper, match.record.api.class.value);
-  const kind = actionOf(match.record, method as HttpMethod);
-  const { reads, writes } = actionKinds[kind];
-  return {
-    read: reads === 'model' ? innermostPaths(readableFields(planFields(mapper, meta, readGroups))) : null,
-    sent,
-    write: writes === 'model' ? innermostPaths(writableFields(mapper, meta, kind === 'create')) : null,
-  };
+  return steps.map((step) => (step.kind === 'check' && !step.isForGroups && step.subject === null ? { ...step, subject } : step));
 }
 
 /** The code and the detail of a thrown problem, or of a problem document: a response to HEAD has no body. */
@@ -139,15 +142,21 @@ function nextSteps(record: RouteRecord, method: string, before: Stopped['before'
     return ['delete the row, in one transaction', ...later, 'return 204'];
   const reading = record.action?.association
     ? ['lock the row', 'find the item named in the body', changeOf(record, method, application)]
-    : ['read the body within the group write'];
+    : [`read the body within ${groupsText(record.action?.groups.write ?? [])}`];
   const write = record.handler === 'indexApi' ? 'insert the row' : 'update the row';
   return [
     ...(before === 'body' ? [...reading, ...hook('beforeValidation'), 'validate'] : []),
     ...hook('afterValidation'),
     record.action?.association ? 'write the changes, and commit' : `${write}, in one transaction`,
     ...later,
-    `return ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in the group read`,
+    `return ${statusOf(record, method)} with ${record.action?.association ? 'the item' : 'the row'} in ${groupsText(record.action?.groups.read ?? [])}`,
   ];
+}
+
+/** `the group read`, `the groups read, read:medical (needs PERSON_MEDICAL)` */
+function groupsText(groups: readonly DeclaredGroup[]): string {
+  const names = groups.map(({ name, role }) => (role === null ? name : `${name} (needs ${role})`));
+  return `the ${names.length === 1 ? 'group' : 'groups'} ${names.join(', ')}`;
 }
 
 /** `Course.addTag` */

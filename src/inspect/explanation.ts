@@ -88,6 +88,8 @@ export interface StatementStep {
 /** An access check. */
 export interface CheckStep {
   readonly kind: 'check';
+  /** Whether it decides about groups of fields: then a denial is not an error. */
+  readonly isForGroups: boolean;
   /** `Person 1`; null without a subject. */
   readonly subject: string | null;
   readonly strategy: string;
@@ -121,10 +123,37 @@ export interface CallStep {
 }
 
 export interface ExplainedFields {
-  /** The readable fields of the action; null if a custom handler decides. */
+  /** The groups of the action, with the decisions about their roles. */
+  readonly groups: readonly ExplainedGroup[];
+  /** The fields that the caller does not get or may not send, because a role is not granted. */
+  readonly absent: readonly AbsentField[];
+  /** The fields of the action that the caller can read; null if a custom handler decides. */
   readonly read: readonly string[] | null;
   /** The fields of the response; null if it has none. */
   readonly sent: readonly string[] | null;
-  /** The writable fields of the body; null without a body. */
+  /** The fields that the caller can write; null without a body. */
   readonly write: readonly string[] | null;
+}
+
+export interface ExplainedGroup {
+  readonly use: 'read' | 'write';
+  readonly name: string;
+  /** The role that callers need; null: the group applies to everyone. */
+  readonly role: string | null;
+  /** Whether it applies to the row of the path, or to the rows of a list; null if the request ended before the decision. */
+  readonly applies: boolean | null;
+  /** Whether it applies to rows inside the response; null if that was not decided. */
+  readonly appliesInside: boolean | null;
+  /** The votes that denied the role: `MedicalVoter voted deny on Person 2`; null if it was granted or not checked. */
+  readonly reason: string | null;
+}
+
+export interface AbsentField {
+  /** The path in JSON. */
+  readonly path: string;
+  readonly use: 'read' | 'write';
+  /** The roles of which one is enough. */
+  readonly roles: readonly string[];
+  /** Why they were not granted; null if they were not checked. */
+  readonly reason: string | null;
 }

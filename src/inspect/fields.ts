@@ -2,7 +2,6 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { isSetOnce, planWrites, type WritableField } from '../change/write-plan.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
-import { writeGroups } from '../model/groups.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 
 /** A readable or writable field, with its path in the JSON of one row. */
@@ -16,13 +15,15 @@ export interface PlannedField {
   /** The class of the row that has the field. */
   readonly meta: EntityMetadata;
   readonly property: string;
+  /** Whether it is in a row that another one embeds. */
+  readonly isEmbedded: boolean;
   /** The classes that a reference can name. */
   readonly targets: readonly EntityMetadata[];
   /** The application code that makes the value, which can then be anything; null without such code. */
   readonly madeBy: string | null;
 }
 
-type At = Pick<PlannedField, 'path' | 'label'>;
+type At = Pick<PlannedField, 'path' | 'label' | 'isEmbedded'>;
 /** The fields of each class that a row can have. */
 type Variants<F> = readonly (readonly [EntityMetadata, Iterable<F>])[];
 
@@ -34,7 +35,7 @@ type Planned<F> = Pick<PlannedField, 'kind'> &
 function walk<F extends Pick<Field, 'name' | 'property'>>(
   variants: Variants<F>,
   planned: (field: F, meta: EntityMetadata) => Planned<F>,
-  { path, label }: At = { path: '', label: '' },
+  { path, label, isEmbedded }: At = { path: '', label: '', isEmbedded: false },
 ): readonly PlannedField[] {
   const below = (parent: string, name: string) => (parent === '' ? name : `${parent}.${name}`);
   return variants.flatMap(([meta, fields]) =>
@@ -42,7 +43,12 @@ function walk<F extends Pick<Field, 'name' | 'property'>>(
       const { kind, many, inside = [], targets = [], madeBy = null } = planned(field, meta);
       const name = many ? `${field.name}[]` : field.name;
       const at = { path: below(path, name), label: below(label, variants.length > 1 ? `${meta.className}:${name}` : name) };
-      return [{ ...at, kind, meta, property: field.property, targets, madeBy }, ...walk(inside, planned, at)];
+      // an embeddable is a part of its row
+      const inRows = isEmbedded || inside.some(([target]) => !target.embeddable);
+      return [
+        { ...at, isEmbedded, kind, meta, property: field.property, targets, madeBy },
+        ...walk(inside, planned, { ...at, isEmbedded: inRows }),
+      ];
     }),
   );
 }
@@ -67,8 +73,13 @@ function normalizerOf(field: Field): string | null {
 }
 
 /** Every field that the body of a write may have; keys can be set only when the row is created. */
-export function writableFields(mapper: Mapper, model: EntityMetadata, creates: boolean): readonly PlannedField[] {
-  const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
+export function writableFields(
+  mapper: Mapper,
+  model: EntityMetadata,
+  groups: readonly string[],
+  creates: boolean,
+): readonly PlannedField[] {
+  const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, groups));
   const variants = plans.map(
     ({ meta, fields }) => [meta, [...fields.values()].filter((field) => creates || !isSetOnce(field))] as const,
   );

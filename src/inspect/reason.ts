@@ -41,19 +41,22 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
   return { code, message: `${detail}${repliedBy(recording)}`, remedy: null };
 }
 
-function deniedReason(code: string, { roles, subject }: CheckStep, { application, recording }: Refused): Reason {
-  const denied = roles.find(({ granted }) => granted === false) as RoleCheck;
-  const { role, votes } = denied;
+function deniedReason(code: string, check: CheckStep, { application, recording }: Refused): Reason {
+  const denied = check.roles.find(({ granted }) => granted === false) as RoleCheck;
+  const nobody = code === 'authentication_required';
+  const message = `${denied.role}: ${votesText(denied, check)}${nobody ? '; the request is anonymous' : ''}`;
+  return { code, message, remedy: deniedRemedy(denied, nobody, recording.user?.roles ?? [], application) };
+}
+
+/** The votes that denied a role: `PersonVoter voted deny on Person 2`. */
+export function votesText({ votes }: RoleCheck, { strategy, subject }: CheckStep): string {
   // the built-in voter ignores the subject
   const on = subject === null || votes.every(({ voter }) => voter === 'RoleVoter') ? '' : ` on ${subject}`;
-  const said = votes.every(({ vote }) => vote === 'abstain')
+  return votes.every(({ vote }) => vote === 'abstain')
     ? `${votes.length === 1 ? `${votes[0]?.voter} abstained` : 'every voter abstained'}${on}, and no other voter handles it`
     : votes.some(({ vote }) => vote === 'grant')
-      ? `${votes.map(({ voter, vote }) => `${voter} voted ${vote}`).join(', ')}${on}, which is not enough (${application.voters.strategy})`
+      ? `${votes.map(({ voter, vote }) => `${voter} voted ${vote}`).join(', ')}${on}, which is not enough (${strategy})`
       : `${votes.flatMap(({ voter, vote }) => (vote === 'deny' ? [voter] : [])).join(' and ')} voted deny${on}`;
-  const nobody = code === 'authentication_required';
-  const message = `${role}: ${said}${nobody ? '; the request is anonymous' : ''}`;
-  return { code, message, remedy: deniedRemedy(denied, nobody, recording.user?.roles ?? [], application) };
 }
 
 function deniedRemedy(

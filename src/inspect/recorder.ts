@@ -48,19 +48,22 @@ function emptyRecording() {
 
 /** The running access check, and the application code that is running. */
 interface Within {
-  readonly check: ReturnType<typeof openCheck> | null;
+  readonly check: OpenCheck | null;
   readonly by: string | null;
 }
 
-function openCheck(roles: readonly string[], subject: unknown, strategy: string) {
+function openCheck(roles: readonly string[], subject: unknown, strategy: string, isForGroups: boolean) {
   return {
     kind: 'check' as const,
+    isForGroups,
     subject: subjectName(subject),
     strategy,
     roles: roles.map((role) => ({ role, votes: [] as CastVote[], granted: null as boolean | null })),
     granted: null as boolean | null,
   };
 }
+
+type OpenCheck = ReturnType<typeof openCheck>;
 
 /** Records one request at a time. */
 export class Recorder implements Observer {
@@ -119,7 +122,11 @@ export class Recorder implements Observer {
 
   guard(guard: Guard): Guard {
     if (guard.public) return guard;
-    return Object.freeze({ ...guard, check: (...args: Parameters<Guard['check']>) => this.#check(guard, args) });
+    return Object.freeze({
+      ...guard,
+      check: (...args: Parameters<Guard['check']>) => this.#check(guard, args),
+      grants: (...args: Parameters<Guard['grants']>) => this.#grants(guard, args),
+    });
   }
 
   hooks(_api: ApiDeclaration, controller: ApiController): ControllerHooks {
@@ -184,18 +191,42 @@ export class Recorder implements Observer {
 
   #check(guard: Guard, args: Parameters<Guard['check']>): void | Promise<void> {
     const recording = this.#recording;
-    const check = openCheck(guard.roles, args[0], this.#strategy);
-    recording?.steps.push(check);
+    return this.#decided(
+      openCheck(guard.roles, args[0], this.#strategy, false),
+      () => guard.check(...args),
+      () => true,
+      (check) => {
+        if (check.granted === false && recording) recording.refusal ??= check;
+      },
+    );
+  }
+
+  #grants(guard: Guard, args: Parameters<Guard['grants']>): boolean | Promise<boolean> {
+    const check = openCheck(guard.roles, args[0], this.#strategy, true);
+    return this.#decided(
+      check,
+      () => guard.grants(...args),
+      (granted) => granted,
+    );
+  }
+
+  #decided<Result>(
+    check: OpenCheck,
+    decide: () => Result | Promise<Result>,
+    grantedBy: (result: Result) => boolean,
+    onDecision: (check: OpenCheck) => void = () => undefined,
+  ): Result | Promise<Result> {
+    this.#recording?.steps.push(check);
     const settle = (granted: boolean | null) => {
       const voted = check.roles.filter(({ votes }) => votes.length > 0);
       for (const role of voted) role.granted = role === voted.at(-1) ? granted : true;
       check.granted = granted;
-      if (granted === false && recording) recording.refusal ??= check;
+      onDecision(check);
     };
     const by = this.#within.getStore()?.by ?? null;
     return watch(
-      () => this.#within.run({ check, by }, () => guard.check(...args)),
-      () => settle(true),
+      () => this.#within.run({ check, by }, decide),
+      (result) => settle(grantedBy(result)),
       (error) => settle(error instanceof Problem ? false : null),
     );
   }

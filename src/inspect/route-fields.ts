@@ -2,15 +2,18 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
 import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
-import type { HttpMethod } from '../declaration/types.ts';
+import type { DeclaredGroup, GroupsDeclaration, HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
-import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
+import { rolesOfProperty } from '../model/group-roles.ts';
+import { groupNames, inGroups } from '../model/groups.ts';
 import { concreteClasses, metaOf } from '../model/hierarchy.ts';
 import { itemClasses, itemMethods } from '../openapi/associations.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { type PlannedField, readableFields, writableFields } from './fields.ts';
 import type { Places } from './places.ts';
 import { type ActionKind, actionKinds } from './route-action.ts';
+
+type Groups = readonly DeclaredGroup[];
 
 export type FieldsOfRoutes = ReturnType<typeof fieldsOfRoutes>;
 /** A field that a method of a route shows or accepts. */
@@ -21,8 +24,8 @@ export interface RouteFields {
   /** In the order of the model; for a list, the fields of each item. */
   readonly fields: readonly FieldAccess[];
   /**
-   * The application code that decides instead, such as `CourseController.closeApi`. Its result is shown in the group `read` of
-   * its models, unless it names other groups. Null: `fields` is complete.
+   * The application code that decides instead, such as `CourseController.closeApi`. Its result is shown in the groups of the
+   * action, unless it names other groups. Null: `fields` is complete.
    */
   readonly decidedBy: string | null;
 }
@@ -32,21 +35,18 @@ export function fieldsOfRoutes(application: Application, places: Places) {
   const { mapper } = application;
   const denormalizers = denormalizerClasses(application.catalog.denormalizers);
   const describe = fieldDescriber(mapper, denormalizers, places);
-  const described = (fields: readonly PlannedField[], groups: readonly string[]) =>
-    fields.map((field) => describe(field, groups));
-  const readable = new Map<EntityMetadata, readonly FieldAccess[]>();
+  const described = (fields: readonly PlannedField[], groups: Groups) => fields.map((field) => describe(field, groups));
+  const readable = new Map<string, readonly FieldAccess[]>();
   const modelOf = ({ api }: RouteRecord) => metaOf(mapper, api?.class.value);
 
-  function model(meta: EntityMetadata): readonly FieldAccess[] {
-    const fields = readable.get(meta) ?? described(readableFields(planFields(mapper, meta, readGroups)), readGroups);
-    readable.set(meta, fields);
-    return fields;
-  }
-
   /** A normalizer decides about the fields of its model. */
-  function modelFields(meta: EntityMetadata): RouteFields {
-    const [normalization] = planFields(mapper, meta, readGroups).normalizations?.values() ?? [];
-    return { fields: model(meta), decidedBy: normalization?.by ?? null };
+  function modelFields(meta: EntityMetadata, groups: Groups): RouteFields {
+    const plan = planFields(mapper, meta, groupNames(groups));
+    const key = JSON.stringify([meta.className, groupNames(groups)]);
+    const fields = readable.get(key) ?? described(readableFields(plan), groups);
+    readable.set(key, fields);
+    const [normalization] = plan.normalizations?.values() ?? [];
+    return { fields, decidedBy: normalization?.by ?? null };
   }
 
   /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
@@ -55,10 +55,11 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     const association = associationOf(record);
     const methods = itemMethods(mapper, meta, association, verb);
     if (methods.length > 0) return { fields: [], decidedBy: methods.join(', ') };
-    const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, readGroups));
+    const { read: groups } = groupsOf(record);
+    const plans = itemClasses(mapper, meta, association).map((target) => planFields(mapper, target, groupNames(groups)));
     const variants = new Map(plans.flatMap((plan) => [...plan.variants]));
     const [normalization] = plans.flatMap((plan) => [...(plan.normalizations?.values() ?? [])]);
-    return { fields: described(readableFields({ variants }), readGroups), decidedBy: normalization?.by ?? null };
+    return { fields: described(readableFields({ variants }), groups), decidedBy: normalization?.by ?? null };
   }
 
   /** The body of an action that adds or removes: it names a row. */
@@ -66,7 +67,8 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     const meta = modelOf(record);
     const { property, types } = associationOf(record);
     const targets = itemClasses(mapper, meta, { property, types });
-    const described = describe({ path: '', label: '', kind: 'reference', meta, property, targets, madeBy: null }, []);
+    const named = { path: '', label: '', isEmbedded: false, kind: 'reference' as const, meta, property, targets, madeBy: null };
+    const described = describe(named, []);
     const own = bodyDenormalizerOf(denormalizers, `${record.api?.name}.${record.action?.name}`);
     return own ? { ...described, madeBy: own.constructor.name } : described;
   }
@@ -76,7 +78,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
       const { reads } = actionKinds[kind];
       if (reads === 'own code') return ownCode(record);
       if (reads === 'item') return item(record, kind as 'add' | 'remove');
-      return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record));
+      return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record), groupsOf(record).read);
     },
 
     /** The fields of the body. GET and HEAD have none. */
@@ -85,16 +87,23 @@ export function fieldsOfRoutes(application: Application, places: Places) {
       if (method === 'GET' || method === 'HEAD' || writes === null) return { fields: [], decidedBy: null };
       if (writes === 'own code') return ownCode(record);
       if (writes === 'item') return { fields: [reference(record)], decidedBy: null };
-      return { fields: described(writableFields(mapper, modelOf(record), kind === 'create'), writeGroups), decidedBy: null };
+      const { write: groups } = groupsOf(record);
+      const fields = writableFields(mapper, modelOf(record), groupNames(groups), kind === 'create');
+      return { fields: described(fields, groups), decidedBy: null };
     },
   };
 }
 
 function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denormalizerClasses>, places: Places) {
-  return ({ path, label, kind, meta, property, targets, madeBy }: PlannedField, groups: readonly string[]) => ({
+  const metadataOf = (meta: EntityMetadata, property: string) => meta.properties[property as never] as EntityProperty;
+  return ({ path, label, isEmbedded, kind, meta, property, targets, madeBy }: PlannedField, groups: Groups) => ({
     path,
     label,
     kind,
+    /** Whether it is in a row that another one embeds. */
+    isEmbedded,
+    /** The roles of which a caller needs one, besides those of the route and of the enclosing fields; empty: none. */
+    roles: groups.length === 0 ? [] : rolesOfProperty(metadataOf(meta, property), groups),
     /** The classes that a reference can name; empty for other fields. */
     references: [
       ...new Set(targets.flatMap((target) => concreteClasses(mapper, target)).map(({ className }) => className)),
@@ -102,7 +111,7 @@ function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denorma
     /** The application code that reads or makes the value, which can then be anything; null without such code. */
     madeBy: kind === 'reference' ? (denormalizerOf(denormalizers, meta, property)?.name ?? null) : madeBy,
     /** The active groups of the field. */
-    groups: groups.filter((group) => inGroups(meta.properties[property as never] as EntityProperty, [group])),
+    groups: groupNames(groups).filter((group) => inGroups(metadataOf(meta, property), [group])),
     /** The class of the row that has the field. */
     model: meta.className,
     property,
@@ -112,6 +121,10 @@ function fieldDescriber(mapper: Mapper, denormalizers: ReturnType<typeof denorma
 
 function ownCode({ controller, handler }: RouteRecord): RouteFields {
   return { fields: [], decidedBy: `${controller}.${handler}` };
+}
+
+function groupsOf({ action }: RouteRecord): GroupsDeclaration {
+  return action?.groups ?? { read: [], write: [] };
 }
 
 function associationOf({ action }: RouteRecord) {

@@ -8,8 +8,10 @@ export type SettingsAccess = ReturnType<typeof settingsOf>;
 
 export function settingsOf(application: Application, places: Places) {
   const { catalog, declaration, production, records } = application;
+  const ofGroups = declaration.groups.map(({ role }) => role);
   const { security, formats } = declaration;
-  const roles = [...new Set(records.flatMap((record) => record.methods.flatMap((method) => record.roles[method] ?? [])))];
+  const ofRoutes = records.flatMap((record) => record.methods.flatMap((method) => record.roles[method] ?? []));
+  const roles = [...new Set([...ofRoutes, ...ofGroups])];
   const declared = <Value>(value: Value, ...path: Path): Declared<Value> => ({
     value,
     place: places.ofConfig(['app_main', ...path]),
@@ -29,7 +31,7 @@ export function settingsOf(application: Application, places: Places) {
       issuer: declared(security.jwt?.issuer ?? null, 'security', 'jwt', 'issuer'),
       audience: declared(security.jwt?.audience ?? null, 'security', 'jwt', 'audience'),
     },
-    /** Every role that a route requires, with its voters in voting order. */
+    /** Every role that a route or a group requires, with its voters in voting order. */
     judges: roles.sort().map((role) => ({ role, voters: judgesOf(application, role, places) })),
     voters: catalog.voters.map(({ name }) => ({ value: name, place: places.ofClass('voters', name) })).sort(byValue),
   };

@@ -18,9 +18,9 @@ export interface SchemaContext {
 export class Components {
   readonly #schemas = new Map<string, JsonSchema | null>();
 
-  /** Adds a schema under a name, or under the name with a number if another schema has it. Equal schemas are added once. */
-  add(name: string, schema: JsonSchema): JsonSchema {
-    const found = this.#nameFrom([name], (known) => known === undefined || isDeepStrictEqual(known, schema));
+  /** Adds a schema under the first free name, or under the last one with a number. Equal schemas are added once. */
+  add(names: string | readonly string[], schema: JsonSchema): JsonSchema {
+    const found = this.#nameFrom([names].flat(), (known) => known === undefined || isDeepStrictEqual(known, schema));
     this.#schemas.set(found, schema);
     return reference(found);
   }

@@ -30,7 +30,8 @@ export function openApiDocument(
   const writer = operationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
   const { describe, components, read } = writer.schemas;
   // the models of APIs get the plain names, even if another model embeds them first
-  for (const { meta } of apis) read.of(meta);
+  for (const { groups, meta } of apis) read.prefer(meta, groups.read);
+  for (const { groups, meta } of apis) read.of(meta, groups.read);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     const path = operation.record.path.replace('{_format}', operation.format);

@@ -1,14 +1,21 @@
 import { type FilterOperator, filterParameter, operatorTraits } from '../declaration/filter-operators.ts';
-import type { ListDeclaration, PaginationDeclaration } from '../declaration/types.ts';
+import type { DeclaredGroup, ListDeclaration, PaginationDeclaration } from '../declaration/types.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
+import { rolesOfPath, rolesText } from '../model/group-roles.ts';
 import { readableField } from '../model/readable-field.ts';
 import { type JsonSchema, valueSchema } from './json-schema.ts';
+import { roleNote } from './roles.ts';
 
 export function listParameters(
   declared: ListDeclaration,
   { itemsPerPage, maxItemsPerPage, maxOffset }: PaginationDeclaration,
   plan: FieldPlan,
+  groups: readonly DeclaredGroup[] = [],
 ): JsonSchema[] {
+  const rolesOf = (field: string) => rolesOfPath(plan, field, groups);
+  /** Sentences about the fields that need a role. */
+  const notes = (fields: readonly { readonly field: string }[]) =>
+    fields.map(({ field }) => roleNote(rolesOf(field), `\`${field}\` is only`)).filter((note) => note !== '');
   const { filters, search, sort } = declared;
   const lastPage = Math.min(Math.floor(Number.MAX_SAFE_INTEGER / maxItemsPerPage), maxOffset > 0 ? maxOffset + 1 : Infinity);
   const cursor = { type: 'string', format: 'cursor' };
@@ -24,10 +31,32 @@ export function listParameters(
     parameter('after', cursor, 'The row before the page, as in the links; requires `page`.'),
     parameter('before', cursor, 'The row after the page, as in the links; requires `page`.'),
     { ...listed('fields', { type: 'string' }, fields), 'x-partial': true },
-    ...(sort.length > 0 ? [listed('sort', orders, order, { uniqueItems: true })] : []),
-    ...(search ? [parameter('q', { type: 'string' }, `Words to search for in ${searched}.`)] : []),
-    ...filters.flatMap(({ field, operators }) => operators.map((operator) => filterParameterOf(field, operator, plan))),
+    ...(sort.length > 0
+      ? [{ ...listed('sort', orders, [order, ...notes(sort)].join(' '), { uniqueItems: true }), ...limits(sort, rolesOf) }]
+      : []),
+    ...(search
+      ? [parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' '))]
+      : []),
+    ...filters.flatMap(({ field, operators }) =>
+      operators.map((operator) => limited(filterParameterOf(field, operator, plan), rolesOf(field))),
+    ),
   ];
+}
+
+type Steps = readonly (readonly string[])[];
+
+/** A parameter that exists only for callers with roles. */
+function limited(described: JsonSchema, steps: Steps): JsonSchema {
+  if (steps.length === 0) return described;
+  return { ...described, description: `${described.description} ${roleNote(steps)}`, 'x-role': rolesText(steps) };
+}
+
+/** The values of a parameter that exist only for callers with roles, by field. */
+function limits(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
+  const needed = fields.map(({ field }) => [field, rolesOf(field)] as const).filter(([, steps]) => steps.length > 0);
+  return needed.length === 0
+    ? {}
+    : { 'x-role-of': Object.fromEntries(needed.map(([field, steps]) => [field, rolesText(steps)])) };
 }
 
 function parameter(name: string, schema: JsonSchema, description: string): JsonSchema {

@@ -2,7 +2,7 @@ import type { EntityProperty } from '@mikro-orm/core';
 import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { jsonName, planFields } from '../model/field-plan.ts';
-import { readGroups } from '../model/groups.ts';
+import { groupNames } from '../model/groups.ts';
 import { keyKind } from '../model/identifier.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
@@ -18,7 +18,7 @@ import { listParameters } from './list-parameters.ts';
 import { nounsOf } from './operation-ids.ts';
 import { type Operation, ownerOf } from './operations.ts';
 import { anyProblemSchema, type ProblemStatus, problemContent, problemResponse, problemResponses } from './problems.ts';
-import { type Described, schemasOf } from './schemas.ts';
+import { bodyGroups, type Described, schemasOf } from './schemas.ts';
 import type { BodyMode } from './write-schemas.ts';
 
 const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
@@ -106,7 +106,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     }
     if (!isSupplied) return action.body ? schemas.body(api, action, action.body) : {};
     const mode = bodyModes[method];
-    return mode ? schemas.write.of(meta, mode) : null;
+    return mode ? schemas.write.of(meta, mode, bodyGroups(api, action)) : null;
   }
 
   function pathParameters({ meta, record: { api, path, requirements } }: Operation): JsonSchema[] {
@@ -132,7 +132,8 @@ export function operationWriter(described: Described, operations: readonly Opera
 
   function ofList({ format, isSupplied, meta, reads, record: { action, api } }: Operation): JsonSchema[] {
     if (!api || !meta || !action?.list || !isSupplied || !reads) return [];
-    const parameters = listParameters(action.list, api.pagination, planFields(mapper, meta, readGroups));
+    const { read } = action.groups;
+    const parameters = listParameters(action.list, api.pagination, planFields(mapper, meta, groupNames(read)), read);
     // an export is the whole list
     return isExport(format) ? parameters.filter(({ name }) => !pageParameters.includes(String(name))) : parameters;
   }
@@ -164,19 +165,20 @@ export function operationWriter(described: Described, operations: readonly Opera
     if (api && action?.result) return [200, answered('The result of the handler.', schemas.result(api, action, action.result))];
     if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('The result of the handler.', {})];
     if (action.association) return [200, answered('The item that was added or removed.', item(operation))];
-    const model = schemas.read.of(meta);
+    const model = schemas.read.of(meta, action.groups.read);
     if (method === 'POST') return [201, answered('The created entity.', model)];
     if (method === 'DELETE') return [204, { description: 'The entity was deleted.' }];
     if (action.kind !== 'index') return [200, answered('The entity.', model)];
     if (isExport(format)) return [200, answered('The whole list.', model)];
-    return [200, answered('A page of the list.', schemas.read.collection(meta, api))];
+    return [200, answered('A page of the list.', schemas.read.collection(meta, api, action.groups.read))];
   }
 
   /** The item of an association; a method of the model may return something else. */
   function item({ meta, method, record: { action } }: Operation): JsonSchema {
     if (!meta || !action?.association || !Object.hasOwn(meta.properties, action.association.property)) return {};
     if (itemMethods(mapper, meta, action.association, method === 'DELETE' ? 'remove' : 'add').length > 0) return {};
-    return anyOf(itemClasses(mapper, meta, action.association).map((target) => schemas.read.of(target)));
+    const { read } = action.groups;
+    return anyOf(itemClasses(mapper, meta, action.association).map((target) => schemas.read.of(target, read)));
   }
 
   /** Responses of application code that the declaration does not describe. */

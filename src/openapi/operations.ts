@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import { hasHooks, isOverridden } from '../actions/controller-class.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../declaration/types.ts';
-import { inGroups, writeGroups } from '../model/groups.ts';
+import { groupNames, inGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { keyOf } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
@@ -70,7 +70,7 @@ function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: 
   if (!location) return null;
   const key = keyOf(meta);
   // an id that the caller chooses may be negative
-  const isCounted = key.autoincrement === true && !inGroups(key, writeGroups);
+  const isCounted = key.autoincrement === true && !inGroups(key, groupNames(record.action?.groups.write ?? []));
   return isCounted && location.isCertainFor(record) ? 'always' : 'maybe';
 }
 

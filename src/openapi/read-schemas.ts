@@ -1,24 +1,48 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import type { ApiDeclaration } from '../declaration/types.ts';
+import type { ApiDeclaration, DeclaredGroup } from '../declaration/types.ts';
 import { type Field, type FieldPlan, planFields, type ScalarField } from '../model/field-plan.ts';
-import { readGroups } from '../model/groups.ts';
+import { rolesOfProperty } from '../model/group-roles.ts';
+import { groupNames } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import type { Normalization } from '../model/normalization.ts';
 import type { SchemaContext } from './components.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
+import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
-/** The schemas of responses. Each shape of a class has one name: `Person`, and `PersonInCourse` for another shape. */
+type Groups = readonly DeclaredGroup[];
+
+/**
+ * The schemas of responses. Each shape of a class has one name: `Person`, `PersonInCourse` for another shape within a course, and
+ * `PersonShort` for the shape in the group `short`.
+ */
 export function readSchemas({ components, describe, hides, mapper }: SchemaContext) {
   const known = new Map<string, JsonSchema>();
+  const models = new Set<string>();
+  const ofApis = new Map<string, { readonly groups: Groups; readonly shape: string }>();
+
+  /** Keeps the plain names of a model for its schemas in these groups, even if another model embeds it in other groups first. */
+  function prefer(model: EntityMetadata, groups: Groups): void {
+    for (const [meta, fields] of planFields(mapper, model, groupNames(groups)).variants) {
+      if (!ofApis.has(meta.className)) ofApis.set(meta.className, { groups, shape: shapeOf(meta, fields, groups) });
+    }
+  }
+
+  function isPreferred({ className }: EntityMetadata, shape: string, groups: Groups): boolean {
+    const preferred = ofApis.get(className);
+    return !preferred || preferred.shape === shape || isSameGroups(preferred.groups, groups);
+  }
 
   /** The schema of a model, for every class that its rows can have. */
-  function of(meta: EntityMetadata): JsonSchema {
-    return union(planFields(mapper, meta, readGroups), meta.className, meta.className);
+  function of(meta: EntityMetadata, groups: Groups): JsonSchema {
+    const { className: model } = meta;
+    const isFirst = !models.has(model);
+    models.add(model);
+    return union(planFields(mapper, meta, groupNames(groups)), { groups, model, isWhole: true, isFirst });
   }
 
   /** The response to a listing of a model. */
-  function collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration): JsonSchema {
-    const item = of(meta);
+  function collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration, groups: Groups): JsonSchema {
+    const item = of(meta, groups);
     // links are not valid URI references: the brackets of filters stay readable
     const link = { type: ['string', 'null'] };
     const pagination = {
@@ -35,11 +59,12 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
       results: { type: 'array', items: item },
       pagination: components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
     };
-    return components.add(`${meta.className}Collection`, objectSchema(properties, ['count', 'results', 'pagination']));
+    const names = [meta.className, `${meta.className}${groupSuffix(groups, 'read')}`].map((name) => `${name}Collection`);
+    return components.add(names, objectSchema(properties, ['count', 'results', 'pagination']));
   }
 
-  /** The schema of every class in a plan, under a name if one is given. */
-  function union(plan: FieldPlan, within: string, name?: string): JsonSchema {
+  /** The schema of every class in a plan; that of a whole model has a name. */
+  function union(plan: FieldPlan, within: Within): JsonSchema {
     const refOf = (meta: EntityMetadata, fields: readonly Field[]) => {
       const normalized = plan.normalizations?.get(meta);
       return normalized ? normalizedModel(meta, normalized) : variant(meta, fields, within);
@@ -52,9 +77,11 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     const mapping = () => Object.fromEntries(variants.map(({ meta, ref }) => [String(meta.discriminatorValue), ref.$ref]));
     const schema: JsonSchema =
       key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mapping() } };
-    if (name === undefined) return schema;
-    const named = { ...schema, 'x-model': name };
-    return components.add(variants.some(({ meta }) => meta.className === name) ? `Any${name}` : name, named);
+    if (!within.isWhole) return schema;
+    const { groups, model } = within;
+    const prefix = variants.some(({ meta }) => meta.className === model) ? 'Any' : '';
+    const names = [model, `${model}${groupSuffix(groups, 'read')}`].map((name) => `${prefix}${name}`);
+    return components.add(names, { ...schema, 'x-model': model });
   }
 
   /** The schema of the values that a normalizer returns for a model. */
@@ -68,30 +95,36 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     return reserved.ref;
   }
 
-  function variant(meta: EntityMetadata, fields: readonly Field[], within: string): JsonSchema {
-    const shape = shapeOf(meta, fields);
+  function variant(meta: EntityMetadata, fields: readonly Field[], within: Within): JsonSchema {
+    const { groups } = within;
+    const shape = shapeOf(meta, fields, groups);
     const made = known.get(shape);
     if (made) return made;
     const cut = fields.length > 0 && fields.every(({ property }) => isIdentity(meta, property)) && !meta.embeddable;
-    const names = cut ? [`${meta.className}Identity`] : [meta.className, `${meta.className}In${within}`];
+    const names = cut
+      ? [`${meta.className}Identity`]
+      : [...(isPreferred(meta, shape, groups) ? [meta.className] : []), ...otherNames(meta, within)];
     const reserved = components.reserve(names);
     known.set(shape, reserved.ref);
-    const properties = fields.map(
-      (field) => [field.name, withDescription(fieldOf(meta, field, within), describe(meta, field.property))] as const,
-    );
-    const required = properties.map(([key]) => key);
+    const properties = fields.map((field) => [field.name, describedField(meta, field, within)] as const);
+    const required = fields.filter(({ metadata }) => rolesOfProperty(metadata, groups).length === 0).map(({ name }) => name);
     const model = meta.embeddable ? {} : { 'x-model': meta.className };
     reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription(model, describe(meta))));
     return reserved.ref;
   }
 
-  function fieldOf(meta: EntityMetadata, field: Field, within: string): JsonSchema {
+  function describedField(meta: EntityMetadata, field: Field, within: Within): JsonSchema {
+    const schema = withDescription(fieldOf(meta, field, within), describe(meta, field.property));
+    return withRoles(schema, field.metadata, within.groups);
+  }
+
+  function fieldOf(meta: EntityMetadata, field: Field, within: Within): JsonSchema {
     const { metadata } = field;
     if (field.normalization) return field.normalization.schema;
     // a serializer of the model can return anything
     if (metadata.serializer) return {};
     if (field.kind === 'scalar') return scalarSchema(meta, field);
-    const target = union(field.plan, within);
+    const target = union(field.plan, { ...within, isWhole: false });
     if (field.kind === 'embedded') {
       const whole = listIf(field.array, target);
       return metadata.nullable === true || (meta.embeddable && canVanish(metadata)) ? orNull(whole) : whole;
@@ -101,7 +134,26 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     return metadata.nullable === true || inverse || [...field.plan.variants.keys()].some(hides) ? orNull(target) : target;
   }
 
-  return { of, collection };
+  return { of, collection, prefer };
+}
+
+/** The context of a schema. */
+interface Within {
+  readonly groups: Groups;
+  /** The model of the response. */
+  readonly model: string;
+  /** Whether it is the schema of that model, and not of rows in it. */
+  readonly isWhole: boolean;
+  /** Whether the model has no schema in other groups yet. */
+  readonly isFirst: boolean;
+}
+
+/** Names for a shape if another one has the name of the class. */
+function otherNames({ className }: EntityMetadata, { groups, isFirst, isWhole, model }: Within): string[] {
+  const suffix = groupSuffix(groups, 'read');
+  const inModel = `${className}In${model}`;
+  if (isFirst) return [inModel];
+  return isWhole ? [`${className}${suffix}`] : [inModel, `${inModel}${suffix}`];
 }
 
 /** Whether the mapper reads a nested embeddable as null if all its properties are null. */
@@ -128,12 +180,14 @@ function discriminatorKey(variants: readonly { meta: EntityMetadata; fields: rea
   return keys.every((key) => key === keys[0]) ? (keys[0] ?? null) : null;
 }
 
-/** Two shapes of a class are equal if they have the same fields at every depth. */
-function shapeOf(meta: EntityMetadata, fields: readonly Field[]): string {
+/** Two shapes of a class are equal if they have the same fields at every depth, for callers with the same roles. */
+function shapeOf(meta: EntityMetadata, fields: readonly Field[], groups: Groups): string {
   const parts = fields.map((field) => {
-    if (field.kind === 'scalar') return field.name;
-    const inner = [...field.plan.variants].map(([target, own]) => shapeOf(target, own));
-    return `${field.name}:${inner.join('|')}`;
+    const roles = rolesOfProperty(field.metadata, groups);
+    const name = roles.length === 0 ? field.name : `${field.name}[${roles.join()}]`;
+    if (field.kind === 'scalar') return name;
+    const inner = [...field.plan.variants].map(([target, own]) => shapeOf(target, own, groups));
+    return `${name}:${inner.join('|')}`;
   });
   return `${meta.className}{${parts.join(',')}}`;
 }

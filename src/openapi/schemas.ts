@@ -16,7 +16,7 @@ import { Components, type SchemaContext } from './components.ts';
 import { type JsonSchema, listIf, mapRefs } from './json-schema.ts';
 import { readSchemas } from './read-schemas.ts';
 import { sourceComments } from './source-comments.ts';
-import { writeSchemas } from './write-schemas.ts';
+import { type BodyGroups, writeSchemas } from './write-schemas.ts';
 
 export interface SchemaSource {
   readonly declaration: Declaration;
@@ -52,13 +52,16 @@ export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSou
   function body(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
     if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Body`, declared, 'input');
     const meta = metaOf(mapper, declared.model.value);
-    return declared.as === 'reference' ? write.reference([meta]) : write.of(meta, 'create');
+    return declared.as === 'reference' ? write.reference([meta]) : write.of(meta, 'create', bodyGroups(api, action));
   }
 
   function result(api: ApiDeclaration, action: ActionDeclaration, declared: DescribedDeclaration): JsonSchema {
     if (declared.kind !== 'model') return plain(`${nameOf(api, action)}Result`, declared, 'output');
     const meta = metaOf(mapper, declared.model.value);
-    return declared.as === 'collection' ? read.collection(meta, api) : listIf(declared.as === 'list', read.of(meta));
+    const { read: groups } = action.groups;
+    return declared.as === 'collection'
+      ? read.collection(meta, api, groups)
+      : listIf(declared.as === 'list', read.of(meta, groups));
   }
 
   function plain(name: string, declared: Exclude<DescribedDeclaration, { kind: 'model' }>, direction: 'input' | 'output') {
@@ -88,6 +91,10 @@ export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSou
   }
 
   return { components, describe: context.describe, read, write, body, result, denormalizes };
+}
+
+export function bodyGroups(api: ApiDeclaration, action: ActionDeclaration): BodyGroups {
+  return { active: action.groups.write, usual: api.groups.write };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {

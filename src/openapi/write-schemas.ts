@@ -1,29 +1,49 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import { type EmbeddedWrite, isSetOnce, planWrites, type ScalarWrite, type WritableField } from '../change/write-plan.ts';
+import type { DeclaredGroup } from '../declaration/types.ts';
 import { jsonName } from '../model/field-plan.ts';
-import { writeGroups } from '../model/groups.ts';
+import { rolesOfProperty } from '../model/group-roles.ts';
+import { groupNames } from '../model/groups.ts';
 import { concreteClasses, discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { keyKind, keyOf } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SchemaContext } from './components.ts';
 import { anyOf, type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
+import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
 /** Whether a body creates a row, sets some of its fields, or replaces all of them. */
 export type BodyMode = 'create' | 'patch' | 'replace';
 
 const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 'Patch', replace: 'Replace' };
 
+/** The groups of a body, and those of the API, whose schemas have the plain names. */
+export interface BodyGroups {
+  readonly active: readonly DeclaredGroup[];
+  readonly usual: readonly DeclaredGroup[];
+}
+
+interface Body {
+  readonly mode: BodyMode;
+  readonly groups: BodyGroups;
+}
+
+/** `PersonCreate`; `PersonShortCreate` for an action with other groups than its API. */
+function namesFor(name: string, { groups: { active, usual }, mode }: Body): string[] {
+  const other = `${name}${groupSuffix(active, 'write')}${suffixes[mode]}`;
+  return isSameGroups(active, usual) ? [`${name}${suffixes[mode]}`, other] : [other];
+}
+
 export function writeSchemas({ components, denormalizes, describe, mapper }: SchemaContext) {
   const platform = mapper.driver.getPlatform();
 
   /** The schema of a body for a model, for every class that its rows can have. */
-  function of(model: EntityMetadata, mode: BodyMode): JsonSchema {
-    const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, writeGroups));
+  function of(model: EntityMetadata, mode: BodyMode, groups: BodyGroups): JsonSchema {
+    const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, groupNames(groups.active)));
     const several = plans.length > 1;
     const refs = plans.map(({ fields, meta, typeKey }) => {
       const isTyped = several || discriminatorProperty(meta) !== null;
       const type = isTyped && !fields.has(typeKey) ? { [typeKey]: typeOf(meta) } : {};
-      return objectOf(meta, fields, mode, type, mode === 'create' && several ? [typeKey] : []);
+      return objectOf(meta, fields, { mode, groups }, type, mode === 'create' && several ? [typeKey] : []);
     });
     if (!several) return refs[0] as JsonSchema;
     const mapping = () => Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref]));
@@ -33,36 +53,39 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
         : // the class of an existing row is known
           { anyOf: refs };
     const isAny = plans.some(({ meta }) => meta.className === model.className);
-    return components.add(`${isAny ? 'Any' : ''}${model.className}${suffixes[mode]}`, union);
+    return components.add(namesFor(`${isAny ? 'Any' : ''}${model.className}`, { mode, groups }), union);
   }
 
   /** The object of one class. `type` is the key that names the class, with its value. */
   function objectOf(
     meta: EntityMetadata,
     fields: ReadonlyMap<string, WritableField>,
-    mode: BodyMode,
+    body: Body,
     type: Readonly<Record<string, unknown>>,
     required: readonly string[],
   ): JsonSchema {
+    const { mode, groups } = body;
     // a key that the client chooses can be set only when the row is created
     const settable = [...fields.values()].filter((field) => mode === 'create' || !isSetOnce(field));
-    const needed = mode === 'patch' ? [] : settable.filter((field) => field.required).map(({ name }) => name);
+    const isNeeded = ({ metadata, required }: WritableField) => required && rolesOfProperty(metadata, groups.active).length === 0;
+    const needed = mode === 'patch' ? [] : settable.filter(isNeeded).map(({ name }) => name);
     const properties = [
       ...Object.entries(type).map(([key, value]) => [key, { type: typeof value, const: value }] as const),
-      ...settable.map((field) => [field.name, described(meta, field, mode)] as const),
+      ...settable.map((field) => [field.name, described(meta, field, body)] as const),
     ];
     const schema = objectSchema(Object.fromEntries(properties), [...required, ...needed]);
-    return components.add(`${meta.className}${suffixes[mode]}`, schema);
+    return components.add(namesFor(meta.className, body), schema);
   }
 
-  function described(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
-    const bare = fieldOf(owner, field, mode);
-    return withDescription(field.nullable && field.kind !== 'to-many' ? orNull(bare) : bare, describe(owner, field.property));
+  function described(owner: EntityMetadata, field: WritableField, body: Body): JsonSchema {
+    const bare = fieldOf(owner, field, body);
+    const schema = field.nullable && field.kind !== 'to-many' ? orNull(bare) : bare;
+    return withRoles(withDescription(schema, describe(owner, field.property)), field.metadata, body.groups.active);
   }
 
-  function fieldOf(owner: EntityMetadata, field: WritableField, mode: BodyMode): JsonSchema {
+  function fieldOf(owner: EntityMetadata, field: WritableField, body: Body): JsonSchema {
     if (field.kind === 'scalar') return scalar(field);
-    if (field.kind === 'embedded') return listIf(field.array, embedded(field, mode));
+    if (field.kind === 'embedded') return listIf(field.array, embedded(field, body));
     const item = denormalizes(owner, field.property)
       ? { description: 'Read by code of the application.' }
       : reference(field.targets);
@@ -76,11 +99,11 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     return plain && !metadata.customType ? { ...schema, default: standard } : schema;
   }
 
-  function embedded({ plans }: EmbeddedWrite, mode: BodyMode): JsonSchema {
+  function embedded({ plans }: EmbeddedWrite, body: Body): JsonSchema {
     return anyOf(
       plans.map(({ discriminator, fields, meta }) => {
         const type = discriminator ? { [discriminator.key]: discriminator.value } : {};
-        return objectOf(meta, fields, mode, type, plans.length > 1 ? Object.keys(type) : []);
+        return objectOf(meta, fields, body, type, plans.length > 1 ? Object.keys(type) : []);
       }),
     );
   }

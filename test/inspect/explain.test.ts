@@ -55,6 +55,7 @@ describe.each(databases)('the explanation of a request on %s', (kind) => {
     expect(checks(explained)).toEqual([
       {
         kind: 'check',
+        isForGroups: false,
         subject: 'Note 1',
         strategy: 'affirmative',
         roles: [{ role: 'NOTE_SEE', votes: [{ voter: 'NoteVoter', vote: 'grant' }], granted: true }],

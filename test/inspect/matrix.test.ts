@@ -77,6 +77,8 @@ describe('the matrix of the example', () => {
       kind: 'value',
       references: [],
       madeBy: null,
+      isEmbedded: true,
+      roles: [],
       groups: ['read'],
       model: 'Center',
       property: 'name',

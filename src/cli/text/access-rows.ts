@@ -1,5 +1,6 @@
 import type { AccessMatrix, RoleAccess, RouteAccess } from '../../inspect/compare/matrix.ts';
 import type { RouteFields } from '../../inspect/route-fields.ts';
+import { rolesText as rolesOfSteps } from '../../model/group-roles.ts';
 import { fieldsText } from './fields-text.ts';
 
 /** The methods of a route with the same roles, restrictions and fields. */
@@ -53,7 +54,9 @@ function questionsText({ formats, questions }: RouteAccess): string {
   const asked = kinds.map(([kind, those]) => {
     const fields = [...Map.groupBy(those, ({ field }) => field)].map(([field, each]) => {
       const operators = each.flatMap(({ operator }) => operator ?? []);
-      return operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
+      const named = operators.length > 0 ? `${field} (${operators.join(' ')})` : field;
+      const roles = rolesOfSteps(each[0]?.roles ?? []);
+      return roles === '' ? named : `${named} [${roles}]`;
     });
     return `${kind} ${fields.join(', ')}`;
   });
@@ -65,13 +68,14 @@ function partText({ decidedBy, fields }: RouteFields): string {
 }
 
 /** Remarks below the table. */
-export function accessNotes({ routes, settings }: AccessMatrix): string[] {
+export function accessNotes({ groups: bound, routes, settings }: AccessMatrix): string[] {
   const open = routes.filter((route) => route.public);
   const own = routes.some(({ read, write }) => read.decidedBy !== null || write.decidedBy !== null);
   const methods = open.length === 1 ? '1 method is' : `${open.length} methods are`;
   return [
     ...(open.length > 0 ? [`${methods} PUBLIC: nothing is asked.`] : []),
     ...(own ? ['Where code decides, its models are shown in the group read, unless the code names other groups.'] : []),
+    ...(bound.length > 0 ? ['A field with [ROLE] exists only for callers with that role.'] : []),
     `Votes are combined by the strategy ${settings.strategy.value}.`,
   ];
 }

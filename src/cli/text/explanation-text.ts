@@ -1,5 +1,5 @@
 import { parameterText } from '../../declaration/names/list-names.ts';
-import type { Caller, CheckStep, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
+import type { Caller, CheckStep, ExplainedFields, ExplainedRoute, Explanation, Step } from '../../inspect/explanation.ts';
 import { nearMisses } from '../../route/near-misses.ts';
 import { pathsText } from './fields-text.ts';
 import { aligned, labelled, type OutputStyle, type Paint, painter, wrapped } from './layout.ts';
@@ -51,6 +51,8 @@ export function explanationLines(explanation: Explanation, output: OutputStyle):
       ? label('steps', ['none: no check was made and no statement was sent'])
       : [paint('bold', 'steps'), ...steps.flatMap((step, index) => stepLines(step, index + 1, style))],
     [
+      ...label('groups', groupLines(fields)),
+      ...label('absent', absentLines(fields)),
       ...labelled('readable', fields.read ? listed(fields.read) : [], labels),
       ...labelled('sent', sentLines(explanation, style), labels),
       ...labelled('writable', fields.write ? listed(fields.write) : [], labels),
@@ -131,9 +133,10 @@ function stepLines(step: Step, number: number, { paint, wrap }: Style): string[]
   }
 }
 
-function checkText({ granted, subject }: CheckStep, paint: Paint): string {
+function checkText({ granted, isForGroups, subject }: CheckStep, paint: Paint): string {
+  const about = isForGroups ? 'a group of fields, ' : '';
   const decision = granted ? paint('green', 'granted') : paint('red', granted === null ? 'a voter failed' : 'denied');
-  return `${subject === null ? 'without a subject' : `on ${subject}`}: ${decision}`;
+  return `${about}${subject === null ? 'without a subject' : `on ${subject}`}: ${decision}`;
 }
 
 function voteLines({ roles, strategy }: CheckStep, paint: Paint): string[] {
@@ -146,6 +149,25 @@ function voteLines({ roles, strategy }: CheckStep, paint: Paint): string[] {
     return [role, `${cast.join(', ')}${how}`];
   });
   return aligned(rows);
+}
+
+/** The groups of the action, if one of them needs a role. */
+function groupLines({ groups }: ExplainedFields): string[] {
+  if (groups.every(({ role }) => role === null)) return [];
+  return groups.map(({ applies, appliesInside, name, reason, role }) => {
+    if (role === null) return `${name}: for everyone`;
+    if (applies === null) return `${name}: needs ${role}, which was not checked`;
+    const inside = applies === appliesInside || appliesInside === null ? '' : `, ${appliesInside ? '' : 'not '}for embedded rows`;
+    return applies ? `${name}: ${role} was granted${inside}` : `${name}: does not apply, needs ${role}: ${reason}${inside}`;
+  });
+}
+
+/** The fields that a role keeps from the caller. */
+function absentLines({ absent }: ExplainedFields): string[] {
+  return absent.map(({ path, reason, roles, use }) => {
+    const why = reason === null ? 'which was not checked' : reason;
+    return `${path}${use === 'write' ? ' in the body' : ''}: needs ${roles.join(' or ')}${reason === null ? ', ' : ': '}${why}`;
+  });
 }
 
 function sentLines({ fields: { read, sent } }: Explanation, { fields }: Style): string[] {

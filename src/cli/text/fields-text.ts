@@ -11,14 +11,19 @@ interface Node {
   readonly fields: Tree;
 }
 
+/** The roles of which a caller needs one: ` [PERSON_MEDICAL]`. */
+function roleMark(roles: readonly string[]): string {
+  return roles.length === 0 ? '' : ` [${roles.join(' or ')}]`;
+}
+
 /** Fields in one line: `id, center {id, name}, requestor {id; Person: email; ThirdParty: name}`. */
 export function fieldsText(fields: readonly FieldAccess[]): string {
   const root: Tree = new Map();
-  for (const { kind, label, references } of fields) {
+  for (const { kind, label, references, roles } of fields) {
     const reference = kind === 'reference' ? `${label === '' ? '' : ' '}-> ${references.join(' | ')}` : '';
     grow(root, label.split('.'), (step) => {
       const [, variant = '', name = ''] = /^(?:([^:]*):)?(.*)$/s.exec(step) ?? [];
-      return { variant, text: `${name}${reference}` };
+      return { variant, text: `${name}${reference}${roleMark(roles)}` };
     });
   }
   return treeText(root, ['{', '}']);

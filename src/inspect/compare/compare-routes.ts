@@ -1,17 +1,8 @@
 import { httpMethods } from '../../declaration/types.ts';
-import type { ModelAccess } from '../models.ts';
-import { type Change, closed, type Facts, type FactsOfSubject, opened } from './changes.ts';
-import { type DeclaredFact, subjectOf } from './facts.ts';
+import { type Change, closed, type Facts, opened } from './changes.ts';
+import { type Compared, counted, fieldChanges, groupsBefore } from './compare-fields.ts';
+import { subjectOf } from './facts.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
-
-/** One method of a route, in the baseline and now. */
-interface Compared {
-  readonly facts: Facts;
-  readonly about: FactsOfSubject;
-  readonly route: RouteAccess;
-  readonly routes: readonly RouteAccess[];
-  readonly models: readonly ModelAccess[];
-}
 
 /** The changes of routes. Methods of a route with the same change are reported together. */
 export function changesOfRoutes(facts: Facts, { models, routes }: AccessMatrix): Change[] {
@@ -62,10 +53,6 @@ function effectsOf({ method, path, read, write }: RouteAccess, routes: readonly 
   return [...(reads ? effect('reads', read) : []), ...effect('writes', write)];
 }
 
-function counted(fields: number): string {
-  return `${fields} ${fields === 1 ? 'field' : 'fields'}`;
-}
-
 function changesOf(compared: Compared): Change[] {
   return [
     ...actionChanges(compared),
@@ -73,6 +60,8 @@ function changesOf(compared: Compared): Change[] {
     ...restrictionChanges(compared),
     ...hookChanges(compared),
     ...requirementChanges(compared),
+    ...groupChanges(compared, 'read'),
+    ...groupChanges(compared, 'write'),
     ...fieldChanges(compared, 'read'),
     ...fieldChanges(compared, 'write'),
     ...questionChanges(compared),
@@ -149,6 +138,21 @@ function requirementChanges({ about, route }: Compared): Change[] {
   ];
 }
 
+/** The changed groups of a method whose fields code decides. Those of other methods are reported by field. */
+function groupChanges({ about, route }: Compared, kind: 'read' | 'write'): Change[] {
+  if (route[kind].decidedBy === null || route.api === null || about.added('action').length > 0) return [];
+  const then = groupsBefore(about, kind);
+  const now = route.groups[kind];
+  return [
+    ...now
+      .filter(({ name }) => !then.includes(name))
+      .map(({ name, place }) => opened(place, about.subject, `${kind}s in the group ${name} now`)),
+    ...then
+      .filter((name) => !now.some((group) => group.name === name))
+      .map((name) => closed(now[0]?.place ?? null, about.subject, `no longer ${kind}s in the group ${name}`)),
+  ];
+}
+
 const questions = {
   filter: 'can be filtered by',
   sort: 'can be sorted by',
@@ -169,54 +173,4 @@ function questionChanges({ about }: Compared): Change[] {
     ),
     ...about.removed(kind).map((value) => closed(null, about.subject, `${noLonger(verb)} ${value}`)),
   ]);
-}
-
-/** The changed fields of a method, grouped by the declaration that changed them. */
-function fieldChanges({ about, facts, models }: Compared, kind: 'read' | 'write'): Change[] {
-  const [action] = about.added('action');
-  const then = about.before(kind);
-  const openedBy = Map.groupBy(about.added(kind), (fact) => action?.place ?? placeOf(fact, then));
-  // if application code decides now, or classes are distinguished now, nothing is certainly closed
-  const apart = new Set(about.after(kind).map(({ value }) => withoutClasses(value)));
-  const hidden = about.removed(kind).filter((value) => !action && !apart.has(value));
-  const closedBy = Map.groupBy(hidden, (value) => closedPlace(facts, kind, value, models));
-  return [
-    ...[...openedBy].map(([place, those]) => opened(place, about.subject, `${kind}s ${shown(those.map(({ value }) => value))}`)),
-    ...[...closedBy].map(([place, those]) => closed(place, about.subject, `no longer ${kind}s ${shown(those)}`)),
-  ];
-}
-
-/** A field is opened by the first new part of its path. */
-function placeOf({ place, within }: DeclaredFact, then: readonly string[]): string {
-  const first = within.find(({ prefix }) =>
-    prefix.endsWith(':') ? !then.some((value) => value.startsWith(prefix)) : !then.includes(prefix),
-  );
-  return first?.place ?? place;
-}
-
-/** The property that lost its group, if only one model has a property of that name. */
-function closedPlace(facts: Facts, group: string, label: string, models: readonly ModelAccess[]): string | null {
-  // `requestor.Person:center -> Center` ends in the name `center`
-  const [path = ''] = label.split(/ (?:->|by) /);
-  const name = path.replace(/^.*[.:]/, '').replace(/\[\]$/, '');
-  const found = models
-    .filter(({ model }) => facts.about(`model ${model}`).removed(group).includes(name))
-    .flatMap(({ groups, closed: others }) => [...Object.values(groups).flat(), ...others].filter((field) => field.name === name));
-  const places = new Set(found.map(({ place }) => place));
-  return places.size === 1 ? ([...places][0] as string) : null;
-}
-
-function withoutClasses(label: string): string {
-  return label.replace(/(?<=^|\.)[^.:]+:/g, '');
-}
-
-/** Fields inside a listed field are counted, not listed. */
-function shown(labels: readonly string[]): string {
-  const outermost = labels.filter((label) => !labels.some((other) => label.startsWith(`${other}.`)));
-  return outermost
-    .map((label) => {
-      const inside = labels.filter((other) => other.startsWith(`${label}.`)).length;
-      return inside === 0 ? label : `${label} with ${counted(inside)}`;
-    })
-    .join(', ');
 }

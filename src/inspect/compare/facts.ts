@@ -1,5 +1,6 @@
 import { httpMethods } from '../../declaration/types.ts';
 import type { FieldAccess } from '../route-fields.ts';
+import type { GroupAccess } from '../route-groups.ts';
 import type { SettingsAccess } from '../settings.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
@@ -16,13 +17,37 @@ export interface DeclaredFact extends Fact {
   readonly place: string;
   /** The enclosing fields, from the outside in, and the classes of rows in them: a class is a prefix that ends in `:`. */
   readonly within: readonly { readonly prefix: string; readonly place: string }[];
+  /** The groups that show the field, with the model's name of it. */
+  readonly grants?: readonly FieldGrant[];
 }
 
-const routeKinds = 'action|PUBLIC|role|restricted by|hook|requirement|read|write|filter|sort|search|parameter|format';
+/** A field in a group of a route. */
+export interface FieldGrant extends GroupAccess {
+  readonly model: string;
+  readonly field: string;
+}
+
+/** `diagnosis for PERSON_MEDICAL` is a field for callers with a role. */
+const roleForm = /^(?<field>.+) for (?<role>\S+)$/;
+
+/** `requestor.Person:centers[]` ends in the name `centers`. */
+export function nameIn(label: string): string {
+  return label.replace(/^.*[.:]/, '').replace(/\[\]$/, '');
+}
+
+/** The field of a fact, and the role that callers need; null: it is for everyone who may use the route. */
+export function limitIn(value: string): { readonly field: string; readonly role: string | null } {
+  const found = roleForm.exec(value)?.groups;
+  return { field: found?.field ?? value, role: found?.role ?? null };
+}
+
+const routeKinds =
+  'action|PUBLIC|role|restricted by|hook|requirement|reads in|writes in|read|write|filter|sort|search|parameter|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),
   /^(?<subject>model \S+) (?<kind>\S+) (?<value>.+)$/,
+  /^(?<subject>group \S+) (?<kind>requires) (?<value>\S+)$/,
   /^(?<subject>role \S+) (?<kind>judged by|includes) (?<value>.+)$/,
   /^(?<subject>security) (?<kind>strategy|require_role|credential|issuer|audience)(?: (?<value>.+))?$/,
 ];
@@ -43,7 +68,7 @@ export function factIn(line: string): Fact | null {
 }
 
 /** Every fact of an application, sorted by line. */
-export function factsOf({ models, routes, settings }: AccessMatrix): readonly DeclaredFact[] {
+export function factsOf({ groups: bound, models, routes, settings }: AccessMatrix): readonly DeclaredFact[] {
   const places = new Map(models.map(({ model, place }) => [model, place]));
   const facts = [
     ...routes.flatMap((route) => routeFacts(route, places)),
@@ -55,6 +80,7 @@ export function factsOf({ models, routes, settings }: AccessMatrix): readonly De
         fields.map(({ name, place }) => fact(`model ${model}`, group, name, place)),
       ),
     ),
+    ...bound.map(({ name, place, role }) => fact(`group ${name}`, 'requires', role, place)),
     ...settingsFacts(settings),
   ];
   const byLine = new Map(facts.map((each) => [lineOf(each), each]));
@@ -85,9 +111,11 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
     ...Object.entries(route.requirements).map(([name, each]) =>
       fact(subject, 'requirement', `${name} ${each.value}`, each.place),
     ),
-    ...fieldFacts(subject, 'read', shown.fields, models),
+    ...groupFacts(subject, 'read', route.groups.read),
+    ...groupFacts(subject, 'write', route.groups.write),
+    ...fieldFacts(subject, 'read', { fields: shown.fields, groups: route.groups.read }, models),
     ...(own || read.decidedBy === null ? [] : [fact(subject, 'read', `by ${read.decidedBy}`, handler.place)]),
-    ...fieldFacts(subject, 'write', write.fields, models),
+    ...fieldFacts(subject, 'write', { fields: write.fields, groups: route.groups.write }, models),
     ...shown.formats.map((format) => fact(subject, 'format', format, places.formats[format] ?? place)),
     ...shown.questions.map(({ kind, field, operator, place: at }) =>
       fact(subject, kind, operator ? `${field} ${operator}` : field, at),
@@ -95,16 +123,31 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
   ];
 }
 
+/** The groups of a route, unless they are the default ones. */
+function groupFacts(subject: string, kind: 'read' | 'write', groups: readonly GroupAccess[]): DeclaredFact[] {
+  if (groups.every(({ name }) => name === kind)) return [];
+  return groups.map(({ name, place }) => fact(subject, `${kind}s in`, name, place));
+}
+
 function fieldFacts(
   subject: string,
   kind: 'read' | 'write',
-  fields: readonly FieldAccess[],
+  { fields, groups }: { readonly fields: readonly FieldAccess[]; readonly groups: readonly GroupAccess[] },
   models: ReadonlyMap<string, string>,
 ): DeclaredFact[] {
   const places = new Map(fields.map(({ label, place }) => [label, place]));
   return fields.flatMap((field) => {
     const within = enclosing(field, places, models.get(field.model) ?? field.place);
-    return valuesOf(field).map((value) => fact(subject, kind, value, field.place, within));
+    const grants = groups
+      .filter(({ name, role }) => field.groups.includes(name) && (role === null) === (field.roles.length === 0))
+      .map((group) => ({ ...group, model: field.model, field: nameIn(field.label) }));
+    const roles = field.roles.length === 0 ? [null] : field.roles;
+    return roles.flatMap((role) =>
+      valuesOf(field).map((value) => ({
+        ...fact(subject, kind, role === null ? value : `${value} for ${role}`, field.place, within),
+        grants: grants.filter((grant) => grant.role === role),
+      })),
+    );
   });
 }
 

@@ -2,6 +2,9 @@ import { restrictsQueries } from '../../actions/controller-class.ts';
 import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
+import { planFields } from '../../model/field-plan.ts';
+import { rolesOfPath } from '../../model/group-roles.ts';
+import { groupNames } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { defaultFilters } from '../../query/entities/filters.ts';
 import { orderRecords } from '../../route/order.ts';
@@ -10,6 +13,7 @@ import { modelsOf } from '../models.ts';
 import { type Declared, type Places, placesIn } from '../places.ts';
 import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-action.ts';
 import { type FieldsOfRoutes, fieldsOfRoutes } from '../route-fields.ts';
+import { boundGroupsOf, groupsOfRoute } from '../route-groups.ts';
 import { settingsOf } from '../settings.ts';
 
 /** The access rules of an application, as plain data. Every part names the place that declares it. */
@@ -20,7 +24,7 @@ export type RoleAccess = RouteAccess['roles'][number];
 
 /** Builds the access matrix of an application from the plans that requests use. Opens no database. */
 export function accessMatrix(application: Application) {
-  const { mapper, records } = application;
+  const { declaration, mapper, records } = application;
   const places = placesIn(application);
   const fields = fieldsOfRoutes(application, places);
   return {
@@ -29,17 +33,14 @@ export function accessMatrix(application: Application) {
       record.methods.map((method) => routeAccess(application, record, method, fields, places)),
     ),
     models: modelsOf(mapper, places),
+    /** The groups that apply only to callers with a role. */
+    groups: boundGroupsOf(declaration.groups, places),
     settings: settingsOf(application, places),
   };
 }
 
-function routeAccess(
-  { mapper, voters }: Application,
-  record: RouteRecord,
-  method: HttpMethod,
-  fields: FieldsOfRoutes,
-  places: Places,
-) {
+function routeAccess(application: Application, record: RouteRecord, method: HttpMethod, fields: FieldsOfRoutes, places: Places) {
+  const { declaration, mapper, voters } = application;
   const { action, api } = record;
   const kind = actionOf(record, method);
   const at = routePlaces(record, method, places);
@@ -77,10 +78,11 @@ function routeAccess(
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
     /** Controller methods that can change or replace the response. */
     hooks: hooksOf(record, places),
+    groups: groupsOfRoute(record, declaration.groups, places),
     read: fields.read(record, kind),
     write: fields.write(record, method, kind),
     /** The filters, orders and searches of a list, and declared query parameters. */
-    questions: questionsOf(record, method, places),
+    questions: questionsOf(application, record, method, places),
     /** The place that enables the method. */
     place: at.action('methods', 'methods', method),
     places: at.all(),
@@ -111,7 +113,9 @@ function hooksOf({ api }: RouteRecord, places: Places): readonly Declared<string
  * The declared filters, orders and searches of a list, and the query parameters of any action. With a custom handler, the former
  * work only if it pages through the list.
  */
-function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places) {
+function questionsOf({ mapper }: Application, { action, api }: RouteRecord, method: HttpMethod, places: Places) {
+  const groups = action?.groups.read ?? [];
+  const plan = api && planFields(mapper, metaOf(mapper, api.class.value), groupNames(groups));
   const asksList = method === 'GET' || method === 'HEAD';
   const { filters = [], search = null, sort = [] } = (asksList && action?.list) || {};
   const question = (
@@ -125,6 +129,8 @@ function questionsOf({ action }: RouteRecord, method: HttpMethod, places: Places
     field,
     /** The operator of a filter; null for the others. */
     operator,
+    /** The roles that a caller needs to name the field: of each list, one is enough. */
+    roles: plan && kind !== 'parameter' ? rolesOfPath(plan, field, groups) : [],
     place: places.ofConfig(path),
   });
   return [

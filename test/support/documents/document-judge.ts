@@ -21,6 +21,9 @@ interface Parameter {
   readonly schema: JsonSchema;
   readonly explode?: boolean;
   readonly 'x-partial'?: boolean;
+  /** The role that a caller needs; for values of a parameter, by value. */
+  readonly 'x-role'?: string;
+  readonly 'x-role-of'?: Readonly<Record<string, string>>;
 }
 
 interface Content {
@@ -133,7 +136,7 @@ export class DocumentChecker {
     }
   }
 
-  /** A request that the document allows must not be rejected for its form. */
+  /** A request that the document allows every caller must not be rejected for its form. */
   *#rejection({ parameters = [], requestBody }: Operation, exchange: Exchange): Iterable<string> {
     if (exchange.status !== 400 || exchange.text === null || exchange.text === '') return;
     const code = exchange.text.startsWith('<') ? /<code>(.*?)<\/code>/.exec(exchange.text)?.[1] : JSON.parse(exchange.text).code;
@@ -152,7 +155,7 @@ export class DocumentChecker {
   }
 
   #allows(schema: JsonSchema, value: unknown): boolean {
-    return value !== undefined && validatorOf(schema, this.#document.components.schemas)(value) === true;
+    return value !== undefined && validatorOf(schema, this.#document.components.schemas, { roleless: true })(value) === true;
   }
 
   #allowsQuery(parameters: readonly Parameter[], query: string): boolean {
@@ -161,9 +164,11 @@ export class DocumentChecker {
     const seen = new Set<string>();
     for (const [name, value] of sent) {
       const described = known.get(name);
-      if (!described || seen.has(name)) return false;
+      if (!described || described['x-role'] !== undefined || seen.has(name)) return false;
       seen.add(name);
       const given = described.schema.type === 'array' ? value.split(',') : value;
+      const limited = Object.keys(described['x-role-of'] ?? {});
+      if ([given].flat().some((each) => limited.includes(each.replace(/^-/, '')))) return false;
       if (!allowsText(described.schema, this.#document.components.schemas, given)) return false;
     }
     return true;

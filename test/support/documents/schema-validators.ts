@@ -5,6 +5,8 @@ import type { JsonSchema } from '../../../src/openapi/json-schema.ts';
 export interface Leniency {
   /** No property is required: for responses with selected fields. */
   readonly partial?: boolean;
+  /** Properties that need a role are not allowed: for requests of callers whose roles are unknown. */
+  readonly roleless?: boolean;
   /** Texts are converted to the types of the schema: for parameters and headers. */
   readonly texts?: boolean;
 }
@@ -39,7 +41,7 @@ const found = new WeakMap<Named, Map<string, WeakMap<JsonSchema, ValidateFunctio
 export function validatorOf(schema: JsonSchema, schemas: Named, leniency: Leniency = {}): ValidateFunction {
   const byLeniency = found.get(schemas) ?? new Map<string, WeakMap<JsonSchema, ValidateFunction>>();
   found.set(schemas, byLeniency);
-  const kind = `${leniency.partial ?? false} ${leniency.texts ?? false}`;
+  const kind = `${leniency.partial ?? false} ${leniency.roleless ?? false} ${leniency.texts ?? false}`;
   const bySchema = byLeniency.get(kind) ?? new WeakMap<JsonSchema, ValidateFunction>();
   byLeniency.set(kind, bySchema);
   const validate = bySchema.get(schema) ?? compiledOf(schema, schemas, leniency);
@@ -55,7 +57,8 @@ export function allowsText(schema: JsonSchema, schemas: Named, value: unknown): 
 }
 const holders = new WeakMap<JsonSchema, JsonSchema>();
 
-function compiledOf(schema: JsonSchema, schemas: Named, { partial = false, texts = false }: Leniency): ValidateFunction {
+function compiledOf(schema: JsonSchema, schemas: Named, leniency: Leniency): ValidateFunction {
+  const { partial = false, roleless = false, texts = false } = leniency;
   const $defs: Record<string, JsonSchema> = {};
   const open = [schema];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -67,10 +70,13 @@ function compiledOf(schema: JsonSchema, schemas: Named, { partial = false, texts
     }
   }
   const text = JSON.stringify({ allOf: [schema], $defs }, (key, value) => (key === 'examples' ? undefined : value));
-  const key = `${partial} ${texts} ${text}`;
+  const key = `${partial} ${roleless} ${texts} ${text}`;
   const known = compiled.get(key);
   if (known) return known;
-  const whole = JSON.parse(text.replaceAll(`"$ref":"${prefix}`, '"$ref":"#/$defs/'), partial ? lenient : undefined);
+  const whole = JSON.parse(
+    text.replaceAll(`"$ref":"${prefix}`, '"$ref":"#/$defs/'),
+    partial ? lenient : roleless ? withoutRoles : undefined,
+  );
   const validate = (texts ? reading : strict).compile(whole);
   compiled.set(key, validate);
   return validate;
@@ -85,6 +91,10 @@ function namesIn(schema: JsonSchema): readonly string[] {
     names.set(schema, known);
   }
   return known;
+}
+
+function withoutRoles(_: string, value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'x-role' in value ? false : value;
 }
 
 function lenient(this: Record<string, unknown>, key: string, value: unknown): unknown {
