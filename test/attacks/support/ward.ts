@@ -106,7 +106,7 @@ export const Letter = defineEntity({
   extends: Paper,
   discriminatorValue: 'letter',
   properties: {
-    content: p.string().nullable().groups('read:medical', 'write:medical'),
+    wording: p.string().nullable().groups('read:medical', 'write:medical'),
     stamp: p.string().nullable().groups('read', 'write'),
   },
 });
@@ -219,7 +219,7 @@ async function seedWard(em: EntityManager): Promise<void> {
     em.create(Bed, { name: `bed ${id}`, serial: `${marker}serial-${id}` } as never);
     em.create(
       (id % 2 === 1 ? Letter : Paper) as never,
-      { title: `paper ${id}`, ...(id % 2 === 1 && { content: `${marker}content-${id}` }) } as never,
+      { title: `paper ${id}`, ...(id % 2 === 1 && { wording: `${marker}wording-${id}` }) } as never,
     );
     await em.flush();
   }
