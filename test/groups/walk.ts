@@ -116,10 +116,10 @@ export class Walk {
     };
     const requests = random.is(0.3) ? [...asked, removal] : asked;
     await this.fill(this.data);
-    const before = await this.#rows();
+    const before = await this.rows();
     const first: Answered[] = [];
     for (const each of requests) first.push(...(await this.#ask(each, caller, api, true)));
-    this.#compareRows(before, await this.#rows(), api, caller);
+    this.#compareRows(before, await this.rows(), api, caller);
     await this.fill(mutated(this.spec, this.data, this.#values, seed, this.#unseen(api, caller)));
     const second: Answered[] = [];
     for (const each of requests) second.push(...(await this.#ask(each, caller, api, false)));
@@ -175,14 +175,14 @@ export class Walk {
   }
 
   async #ask(asked: Asked, caller: Caller | null, api: ApiSpec, isFirst: boolean): Promise<Answered[]> {
-    const reply = await this.#send(asked, caller);
+    const reply = await this.send(asked, caller);
     const about = `${asked.method} ${asked.path} ${asked.body ?? ''} by ${JSON.stringify(caller)}: ${reply.status} ${reply.text} (application ${this.#seed}, ${JSON.stringify(this.spec.apis.find(({ name }) => name === api.name)?.groups)})`;
     this.#check(asked, reply, about);
     const tag = reply.headers.etag;
     if (isFirst && typeof tag === 'string') this.#tags.push(tag);
     if (isFirst && asked.twin) {
       const { body, name, other, path } = asked.twin;
-      const twin = await this.#send({ ...asked, path, ...(body !== undefined && { body }) }, caller);
+      const twin = await this.send({ ...asked, path, ...(body !== undefined && { body }) }, caller);
       const renamed = JSON.parse(JSON.stringify(reply).replaceAll(name, other));
       if (JSON.stringify(twin) !== JSON.stringify(renamed))
         this.#report(
@@ -195,7 +195,7 @@ export class Walk {
     const next = /"next":"([^"]+)"/.exec(reply.text)?.[1];
     if (asked.method !== 'GET' || reply.status !== 200 || next === undefined) return [{ reply, about }];
     const following: Asked = { ...asked, path: next, headers: {}, status: 200 };
-    const page = await this.#send(following, caller);
+    const page = await this.send(following, caller);
     this.#check(following, page, `${next} after ${about}`);
     return [
       { reply, about },
@@ -255,7 +255,8 @@ export class Walk {
     return firstOf(rows.map((row: unknown) => difference(row, shapes)));
   }
 
-  async #rows(): Promise<Map<string, Rows>> {
+  /** The rows of all tables. */
+  async rows(): Promise<Map<string, Rows>> {
     const roots = this.spec.models.filter(({ name, root }) => name === root);
     const em = this.#app.application.mapper.em.fork();
     const all = new Map<string, Rows>();
@@ -296,7 +297,7 @@ export class Walk {
     return part !== undefined && isIn(part, groups);
   }
 
-  async #send(asked: Pick<Asked, 'body' | 'headers' | 'method' | 'path'>, caller: Caller | null): Promise<Reply> {
+  async send(asked: Pick<Asked, 'body' | 'headers' | 'method' | 'path'>, caller: Caller | null): Promise<Reply> {
     this.sent++;
     const { hostname, port } = new URL(this.#app.url);
     const headers = {
