@@ -28,6 +28,7 @@ import { codeSource, type ReportedError, type Source } from './declaration/sourc
 import type { Catalog, DatabaseDeclaration, Declaration } from './declaration/types.ts';
 import { missingModule } from './dialect/address.ts';
 import { MissingPackage } from './dialect/missing-package.ts';
+import { checkGroups } from './model/check-groups.ts';
 import { checkModels } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
 import { isOfOtherCopy, otherCopyMessage } from './model/other-copy.ts';
@@ -164,6 +165,7 @@ export async function loadApplication(
       report.add([qualifiedName], `${name} must have a method vote(role, subject, user)`);
   }
   checkRoles(declaration.apis, voters, report);
+  for (const { path, role } of declaration.groups) checkRole(role, [...path, 'role'], voters, report);
   checkPublic(declaration.apis, declaration.security.requireRole, report);
   checkDeclaredParameters(declaration.apis, report);
   checkHeadRoles(declaration.apis, (path, message) => report.warn(path, message));
@@ -174,6 +176,7 @@ export async function loadApplication(
     checkModels(declaration.apis, mapper, report, (type) => isOverridden(type as ControllerClass, 'validate'));
     checkPrivateMembers(mapper, report);
     checkControllers(declaration.apis, mapper, report);
+    checkGroups(declaration.apis, declaration.groups, mapper, report);
     checkLists(declaration.apis, mapper, report);
     checkGroups(declaration, mapper, voters, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);

@@ -47,8 +47,8 @@ export interface ShownRows {
   readonly returned: ShownRow[];
   /** The rows that are embedded in others, if they can be hidden from a caller. */
   readonly embedded: ShownRow[];
-  /** The groups of the response; null if it has groups of its own. */
-  groups?: string | null;
+  /** The groups of the response, if they depend on roles. */
+  groups?: string;
 }
 
 /** The status, headers and body of a response. */
@@ -101,7 +101,7 @@ export async function answerOf(
   if (value === undefined) return { status: status === 200 ? 204 : status, headers, body: null };
   const state = stateOf(request, framework.mapper);
   const active = await groupsFor(request, state, grants, groups);
-  if (rows) rows.groups = groups ? null : groupsKey(active);
+  if (rows && !(groups ? grants.named(groups) : grants).fixed) rows.groups = groups ? 'named by code' : groupsKey(active);
   if (value instanceof FoundRow) {
     rows?.returned.push([(model as EntityMetadata).className, String(value.key)]);
     const shown = written(await value.json(), format, () =>

@@ -98,10 +98,10 @@ const association = object('association', {
 });
 
 const group = text({ expected: 'the name of a group', pattern: /^\S+$/ });
-const groupKeys = {
-  read: optional(list(group, { min: 1 }), ['read'], 'The groups of the fields in responses.'),
-  write: optional(list(group, { min: 1 }), ['write'], 'The groups of the fields that request bodies may contain.'),
-};
+const groupKeys = (read: string, write: string) => ({
+  read: dependent(list(group, { min: 1 }), ['read'], read, 'The groups of the fields in responses.'),
+  write: dependent(list(group, { min: 1 }), ['write'], write, 'The groups of the fields that request bodies may contain.'),
+});
 const boundGroup = object('group', {
   role: required(role, 'PERSON_MEDICAL', 'The role a caller needs: otherwise fields of the group do not exist for the caller.'),
 });
@@ -182,7 +182,7 @@ export const action = object('action', {
   ...inherited(listKeys, 'that of the API'),
   ...inherited({ filters: listKeys.filters }, 'those of the API'),
   groups: optional(
-    object('action_groups', inherited(groupKeys, 'those of the API')),
+    object('action_groups', groupKeys('those of the API', 'those of the API')),
     {},
     'The serialization groups of this action.',
   ),
@@ -251,7 +251,7 @@ export const api = object('api', {
     'app_main.server.require_if_match',
     'Whether changes of entities of this API with a version need If-Match.',
   ),
-  groups: optional(object('groups', groupKeys), {}, 'The serialization groups of this API.'),
+  groups: optional(object('groups', groupKeys('read', 'write')), {}, 'The serialization groups of this API.'),
   formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
   ...listKeys,
   description: orNull(words, null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),

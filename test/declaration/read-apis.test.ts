@@ -20,6 +20,10 @@ function only({ declaration, lines }: ReturnType<typeof fromCode>): ApiDeclarati
   return declaration.apis[0] as ApiDeclaration;
 }
 
+const usualGroups = {
+  read: [{ name: 'read', role: null, path: null }],
+  write: [{ name: 'write', role: null, path: null }],
+};
 const nothingToAsk = {
   filters: [],
   sort: [],
@@ -40,6 +44,7 @@ describe('an API', () => {
       rateLimit: null,
       requireIfMatch: false,
       defaultSort: [],
+      groups: usualGroups,
       list: nothingToAsk,
       formats: ['json'],
       description: null,
@@ -54,6 +59,7 @@ describe('an API', () => {
           segment: null,
           repeatable: null,
           validationGroups: [],
+          groups: usualGroups,
           requirements: {},
           association: null,
           parameters: [],
@@ -76,6 +82,7 @@ describe('an API', () => {
           segment: null,
           repeatable: null,
           validationGroups: [],
+          groups: usualGroups,
           requirements: {},
           association: null,
           parameters: [],
@@ -232,7 +239,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, filters, sort, default_sort, search, description, hidden, actions',
     ],
     [
       { 'base-path': '/b' },

@@ -11,6 +11,7 @@ describe('an empty declaration', () => {
     expect(lines).toEqual([]);
     expect(declaration).toEqual({
       apis: [],
+      groups: [],
       routes: [
         { name: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load', prefix: '', path: ['routes', 'app_cruds'] },
       ],
@@ -101,7 +102,7 @@ describe('app_main', () => {
     [{ apis: () => 1 }, 'app_main.apis: "apis" must be a mapping or a list; given: a class or function'],
     [
       { databse: {} },
-      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, database, orm, security, pagination, server, formats, exports, openapi, explorer',
+      'app_main.databse: unknown key "databse"; did you mean "database"? allowed: apis, groups, database, orm, security, pagination, server, formats, exports, openapi, explorer',
     ],
     [
       { pagination: { items_per_page: 300 } },
@@ -438,7 +439,7 @@ extra: 1
   const { lines, declaration } = outcomeOf(yamlSource(files, { PORT: 'many' }), { catalog });
   expect(lines).toEqual([
     'config/app.yaml:4:14: unknown model class "Persn"; did you mean "Person"? known: Person, Center',
-    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, formats, filters, sort, default_sort, search, description, hidden, actions',
+    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, filters, sort, default_sort, search, description, hidden, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
     'config/app.yaml:8:17: no method is enabled; did you mean "_entity"? a custom action needs "methods", for example "methods: { POST: true }"',
     'config/app.yaml:9:9: no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"',

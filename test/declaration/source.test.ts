@@ -107,8 +107,8 @@ describe('merging files', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     expect(Object.keys(source.value.app_main as object)).toEqual(['__proto__', 'constructor']);
     expect(outcomeOf(source).lines).toEqual([
-      'config/a.yaml:1:13: unknown key "__proto__"; allowed: apis, database, orm, security, pagination, server, formats, exports, openapi, explorer',
-      'config/a.yaml:1:44: unknown key "constructor"; allowed: apis, database, orm, security, pagination, server, formats, exports, openapi, explorer',
+      'config/a.yaml:1:13: unknown key "__proto__"; allowed: apis, groups, database, orm, security, pagination, server, formats, exports, openapi, explorer',
+      'config/a.yaml:1:44: unknown key "constructor"; allowed: apis, groups, database, orm, security, pagination, server, formats, exports, openapi, explorer',
     ]);
   });
 });

@@ -167,12 +167,13 @@ export class IdempotencyStore {
     const { 'set-cookie': _, ...others } = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     );
-    const { embedded, returned } = shown;
+    const { embedded, groups, returned } = shown;
     const isRow = returned.length === 1 && isOneRow(given);
     const rows = {
       ...(returned.length > 0 && { returned }),
       ...(embedded.length > 0 && { embedded }),
       ...(isRow && { isRow }),
+      ...(groups !== undefined && { groups }),
     };
     const whole: StoredResponse = { status, headers: others, body, ...rows };
     const isSmall = (body === null || body.length <= this.#limit) && returned.length + embedded.length <= mostRows;

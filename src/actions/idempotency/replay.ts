@@ -1,6 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../../access/user.ts';
 import { type Problem, problem } from '../../errors.ts';
+import { groupsKey } from '../../model/groups.ts';
 import { isKindOf, modelName } from '../../model/hierarchy.ts';
 import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
 import { restrictedQuery } from '../../query/entities/restriction.ts';
@@ -8,18 +9,20 @@ import { isSameVersion, RowChanged, readVersion } from '../../query/rows/row-ver
 import { EntityVisibility } from '../../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../../response/json-reply.ts';
 import type { Admission, Restriction } from '../../store/port.ts';
-import { stateOf } from '../../store/request-state.ts';
+import { groupsOf, stateOf } from '../../store/request-state.ts';
 import type { RenderedResponse, ShownRow, ShownRows } from '../respond.ts';
 import type { ApiRuntime } from '../start/runtime.ts';
 
 /** A response as it is stored. */
-export interface StoredResponse extends Partial<ShownRows> {
+export interface StoredResponse extends Partial<Omit<ShownRows, 'groups'>> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Null: the response had no body. Absent: the body was not stored. */
   readonly body?: string | null;
   /** Whether the body is one row, as the action shows it, and nothing else. */
   readonly isRow?: boolean;
+  /** The groups of the body, if they depend on roles: a caller with other groups does not get it. */
+  readonly groups?: string;
 }
 
 /** The repeated request to which a stored response is returned. */
@@ -36,7 +39,7 @@ const header = 'idempotency-replayed';
 
 /**
  * The response to a request that was carried out before. Throws 404 if the caller does not see a returned row any more. If only
- * embedded rows are hidden now, the row is rendered again.
+ * embedded rows are hidden now, or other groups apply to the caller, the row is rendered again.
  */
 export async function replay(
   stored: StoredResponse,
@@ -47,7 +50,9 @@ export async function replay(
   const canRebuild = isRow && rerender !== null;
   if (body === undefined && !canRebuild) throw notStored();
   await rows.check(returned);
-  if (body !== undefined && !(await rows.hidesAny(embedded))) return { status, body, headers: { ...headers, [header]: 'true' } };
+  const isGranted = stored.groups === undefined || stored.groups === groupsKey(groupsOf(request, api.framework.mapper));
+  if (body !== undefined && isGranted && !(await rows.hidesAny(embedded)))
+    return { status, body, headers: { ...headers, [header]: 'true' } };
   if (!canRebuild) throw notStored();
   const { 'content-length': _, 'content-location': __, 'content-type': ___, etag: ____, ...rest } = headers;
   const rebuilt = await rerender(new JsonReply(await rows.entityOf(returned[0] as ShownRow), { status, headers: rest }));

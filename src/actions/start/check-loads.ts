@@ -5,6 +5,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Report } from '../../declaration/report.ts';
 import { didYouMean } from '../../declaration/suggest.ts';
 import type { ApiDeclaration, Catalog } from '../../declaration/types.ts';
+import { rolesOfGroups } from '../../model/groups.ts';
 import { isPath, pathsNear } from '../../store/load-paths.ts';
 
 /** Reports `loads` of voters that are not associations of a model on which they vote. */
@@ -36,5 +37,8 @@ export function checkLoads(
 }
 
 function rolesOf({ actions, baseRole }: ApiDeclaration): readonly string[] {
-  return actions.flatMap((action) => action.methods.flatMap((method) => rolesFor(action, baseRole, method)));
+  return actions.flatMap((action) => [
+    ...action.methods.flatMap((method) => rolesFor(action, baseRole, method)),
+    ...rolesOfGroups([...action.groups.read, ...action.groups.write]),
+  ]);
 }
