@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EntityManager, EntitySchema, type MikroORM } from '@mikro-orm/core';
 import { type Authenticator, isAuthenticatorClass } from './access/authenticator.ts';
-import { checkGroups } from './access/check-groups.ts';
 import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRole, checkRoles } from './access/check-roles.ts';
 import { isVoterClass, type Voter } from './access/voter.ts';
 import { createVoterRegistry, type VoterRegistry } from './access/voter-registry.ts';
@@ -29,7 +28,7 @@ import type { Catalog, DatabaseDeclaration, Declaration } from './declaration/ty
 import { missingModule } from './dialect/address.ts';
 import { MissingPackage } from './dialect/missing-package.ts';
 import { checkGroups } from './model/check-groups.ts';
-import { checkModels } from './model/check-models.ts';
+import { checkModels, idRequirementOf } from './model/check-models.ts';
 import { registerNormalizations } from './model/normalization.ts';
 import { isOfOtherCopy, otherCopyMessage } from './model/other-copy.ts';
 import { noteAccessors } from './model/own-code.ts';
@@ -178,7 +177,6 @@ export async function loadApplication(
     checkControllers(declaration.apis, mapper, report);
     checkGroups(declaration.apis, declaration.groups, mapper, report);
     checkLists(declaration.apis, mapper, report);
-    checkGroups(declaration, mapper, voters, report);
     checkDenormalizers(catalog, declaration.apis, mapper, report);
     checkLoads(catalog, declaration.apis, mapper, report);
     checkNormalizers(catalog, mapper, report);
@@ -187,7 +185,7 @@ export async function loadApplication(
       checkDeclaredBodies({ catalog, declaration, directory, mapper }, report);
     }
   }
-  const records = await loadRoutes(declaration, catalog, create, report);
+  const records = await loadRoutes(declaration, catalog, create, report, (api) => mapper && idRequirementOf(api, mapper));
   const loaded = records.filter(({ definition }) => definition !== null);
   checkLoadedRoutes(loaded, voters, declaration.security.requireRole, report);
   checkMetrics(declaration, voters, records, report);

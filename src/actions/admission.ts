@@ -5,7 +5,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { Problem, problem } from '../errors.ts';
 import { isKindOf, metaOfEntity, modelName } from '../model/hierarchy.ts';
-import type { Identifier } from '../model/identifier.ts';
+import { entityKey, type Identifier } from '../model/identifier.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { FoundEntity } from '../store/entity-store.ts';
 import { rereadEntity } from '../store/hold-entity.ts';
@@ -42,7 +42,7 @@ export async function admitSingle(
   request: ApiRequest,
   { find, isDeferred }: RowReader,
 ): Promise<Admission> {
-  const key = api.parseId((request.params as { id: string }).id);
+  const key = api.keyIn(request);
   if (key === undefined) throw missing(api, request);
   const guard = api.guardOf(action, request.method as HttpMethod);
   await readBeforeRow(request, guard, userOf(request));
@@ -74,7 +74,7 @@ export async function admitLoaded(
   if (entity === null || entity === undefined) throw missing(api, request);
   if (!Utils.isEntity(entity) || !isKindOf(metaOfEntity(framework.mapper, entity), meta))
     throw new Error(`getEntity of the controller of "${api.api.name}" must return an entity of ${meta.className}, or throw`);
-  state.loadedKey = helper(entity).getPrimaryKey() as Identifier;
+  state.loadedKey = entityKey(entity);
   const { found, restriction } =
     state.loaded?.found?.entity === entity
       ? (state.loaded as { found: Found; restriction: Restriction })

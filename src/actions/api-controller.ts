@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { TokenOptions } from '../access/token-options.ts';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
@@ -8,7 +8,8 @@ import type { Creatable, Create } from '../declaration/names/create.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { isSelected } from '../model/key-condition.ts';
 import { pageOf } from '../query/entities/fetch.ts';
 import { hasKey, keysSelected } from '../query/entities/keys.ts';
 import { type AnyQueryBuilder, unrestrictedQuery } from '../query/entities/restriction.ts';
@@ -366,8 +367,8 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     const restriction = isOwn && !restrictedQueries.has(query) ? await this.#restrictionFor(action, request) : null;
     if (!restriction) return query;
     const { em } = stateOf(request, framework.mapper);
-    const { params, sql } = keysSelected(em, meta, restriction, api.defaultSort);
-    return query.clone().andWhere({ [keyOf(meta).name]: { $in: raw(sql, [...params]) } } as never) as AnyQueryBuilder;
+    const keys = keysSelected(em, meta, restriction, api.defaultSort);
+    return query.clone().andWhere(isSelected(meta, em.getPlatform(), keys) as never) as AnyQueryBuilder;
   }
 
   /** A response with a status and groups of its own. */

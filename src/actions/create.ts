@@ -1,7 +1,7 @@
-import { helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import { Problem, problem, type Violation, violationsProblem } from '../errors.ts';
+import { entityKey } from '../model/identifier.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { groupsOf, stateOf } from '../store/request-state.ts';
@@ -31,7 +31,7 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
     check: (entity) => validated(api, '_index', request, entity),
   });
   if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_index', request, created));
-  const key = created instanceof FoundRow ? created.key : helper(created).getPrimaryKey();
+  const key = created instanceof FoundRow ? created.key : entityKey(created);
   const location = locationOf(api, request, key, format);
   return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
 }

@@ -134,12 +134,12 @@ export function actionHandler({
 
 /** Runs a request. If its row was changed repeatedly during the access check, the row is locked before anything else. */
 async function lockedFirst<Result>(
-  { framework, meta, parseId }: ApiRuntime,
+  { framework, keyIn, meta }: ApiRuntime,
   request: ApiRequest,
   run: () => Promise<Result>,
 ): Promise<Result> {
   const state = stateOf(request, framework.mapper);
-  const key = state.locksFirst ? (state.loadedKey ?? parseId((request.params as { id?: string }).id)) : undefined;
+  const key = state.locksFirst ? (state.loadedKey ?? keyIn(request)) : undefined;
   if (key === undefined) return run();
   const { em } = state;
   return untilCommit(state, () =>

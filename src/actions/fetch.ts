@@ -30,7 +30,7 @@ export function fetchAction(
   method: HttpMethod,
   format: Format,
 ): RouteHandler {
-  const { framework, hooks, meta, overrides, parseId } = api;
+  const { framework, hooks, meta, keyIn, overrides } = api;
   const { tags } = framework;
   const grants = api.grantsOf('_entity', method);
   const fixed = grants.fixed && { groups: grants.fixed, store: storeFor(grants.fixed) };
@@ -47,7 +47,7 @@ export function fetchAction(
 
   return withEarlyReply(api, format, grants, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
-    const key = parseId((request.params as { id: string }).id);
+    const key = keyIn(request);
     if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));
     const mayApply = fixed ? fixed.groups : await grants.beforeRow(request);
     const store = fixed ? fixed.store : storeFor(mayApply);

@@ -2,6 +2,7 @@ import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { type Problem, problem } from '../errors.ts';
 import { isKindOf, modelName } from '../model/hierarchy.ts';
+import { entityKey } from '../model/identifier.ts';
 import { versionOf, versionText } from '../model/version.ts';
 import { type EntityTags, markIn, type NamedTags, readTags } from '../response/entity-tag.ts';
 import type { Found } from '../store/port.ts';
@@ -69,7 +70,7 @@ export function versionedEntity(entity: object, model: EntityMetadata | null): {
   const meta = model && isKindOf(own, model) ? model : own;
   const property = versionOf(meta);
   const version = property && versionText((entity as Record<string, unknown>)[property.name as string]);
-  return { meta, versioned: { key: helper(entity).getPrimaryKey(true), versionText: version } };
+  return { meta, versioned: { key: entityKey(entity, true), versionText: version } };
 }
 
 function named(header: string, value: string): NamedTags {

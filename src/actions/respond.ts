@@ -7,7 +7,8 @@ import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type ActiveGroups, groupsKey } from '../model/groups.ts';
 import { isKindOf, metaOfEntity } from '../model/hierarchy.ts';
-import { keyOf } from '../model/identifier.ts';
+import { entityKey } from '../model/identifier.ts';
+import { hasOneOf } from '../model/key-condition.ts';
 import { byClass, populatePlan } from '../query/entities/populate.ts';
 import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../response/json-reply.ts';
@@ -151,12 +152,11 @@ async function groupsFor(
   return grants.named(own).ofRequest(request, state);
 }
 
-/** An entity that was never written is not a row, and no API could hide one with a key of several columns. */
-function noteReturned({ returned }: ShownRows, { className, compositePK }: EntityMetadata, entities: readonly object[]): void {
-  if (compositePK) return;
+/** An entity that was never written is not a row. */
+function noteReturned({ returned }: ShownRows, { className }: EntityMetadata, entities: readonly object[]): void {
   for (const entity of entities) {
     const wrapped = helper(entity);
-    if (wrapped.hasPrimaryKey()) returned.push([className, String(wrapped.getPrimaryKey())]);
+    if (wrapped.hasPrimaryKey()) returned.push([className, String(entityKey(entity))]);
   }
 }
 
@@ -263,8 +263,8 @@ async function itemsJson(items: readonly unknown[], pace: Pace): Promise<string>
 async function loadRows(em: RequestEntityManager, meta: EntityMetadata, entities: readonly object[]): Promise<void> {
   const unread = entities.filter((entity) => !helper(entity).isInitialized());
   if (unread.length === 0) return;
-  const keys = unread.map((entity) => helper(entity).getPrimaryKey());
-  await em.find(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
+  const keys = unread.map((entity) => entityKey(entity));
+  await em.find(meta.class, { $and: [hasOneOf(meta, em.getPlatform(), keys)] } as never);
 }
 
 export function writes(method: string): boolean {
@@ -281,11 +281,12 @@ async function readFormulas(
   const names = (plan.variants.get(meta) ?? []).filter(({ metadata }) => metadata.formula).map(({ property }) => property);
   const stored = entities.filter((entity) => helper(entity).__originalEntityData);
   if (names.length === 0 || stored.length === 0) return;
-  const byKey = new Map(stored.map((entity) => [String(helper(entity).getPrimaryKey()), entity as Record<string, unknown>]));
-  const where = { [keyOf(meta).name]: { $in: stored.map((entity) => helper(entity).getPrimaryKey()) } };
+  const byKey = new Map(stored.map((entity) => [String(entityKey(entity)), entity as Record<string, unknown>]));
+  const keys = stored.map((entity) => entityKey(entity));
+  const where = { $and: [hasOneOf(meta, em.getPlatform(), keys)] };
   const options = { fields: names, filters: false, disableIdentityMap: true };
   for (const row of (await em.find(meta.class, where as never, options as never)) as Record<string, unknown>[]) {
-    const entity = byKey.get(String(helper(row).getPrimaryKey()));
+    const entity = byKey.get(String(entityKey(row)));
     if (entity) for (const name of names) entity[name] = row[name];
   }
 }

@@ -1,9 +1,11 @@
-import { Collection, type EntityMetadata, helper, Reference, raw } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, Reference, raw } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
+import { keyText, valuesOf } from '../model/composite-key.ts';
 import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
+import { entityKey } from '../model/identifier.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
 import {
   type AssociationWrite,
@@ -57,6 +59,7 @@ export async function readBody(
 ): Promise<{ readonly values: Values; readonly violations: Violation[] }> {
   checkIdentity(plan, body, entity);
   const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
+  if (entity) for (const { name } of plan.keyParts) if (!plan.fields.has(name)) ignored.add(name);
   checkKeys(body, plan.fields, plan.visible, ignored, '');
   // a client-given key is set once, when the row is created
   if (entity) for (const field of plan.fields.values()) if (isSetOnce(field)) ignored.add(field.name);
@@ -74,7 +77,7 @@ function checkIdentity(plan: WritePlan, body: Values, entity: object | null): vo
     if (!Object.hasOwn(body, key)) continue;
     const writable = plan.fields.get(key);
     if (writable && (!entity || !writable.metadata.primary)) continue;
-    const id = entity ? helper(entity).getPrimaryKey() : undefined;
+    const id = entity ? entityKey(entity) : undefined;
     const read = plan.parseId(body[key]);
     if (read !== undefined && String(read) === String(id)) continue;
     throw problem('identity_mismatch', {
@@ -82,11 +85,23 @@ function checkIdentity(plan: WritePlan, body: Values, entity: object | null): vo
       expected: entity ? 'be the id in the path, or be left out' : 'be left out: the server generates it',
     });
   }
+  if (entity) checkKeyParts(plan, body, entity);
   for (const key of new Set([plan.typeKey, 'type'])) {
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
     const named = plan.showsType ? `"${type}"` : 'the type of the entity';
     if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be ${named}, or be left out` });
+  }
+}
+
+/** A row keeps its key: parts of it may be sent only as they are. */
+function checkKeyParts({ keyParts }: WritePlan, body: Values, entity: object): void {
+  for (const { at, length, name, parse } of keyParts) {
+    if (!Object.hasOwn(body, name)) continue;
+    const read = parse(body[name]);
+    const own = keyText(valuesOf(entityKey(entity)).slice(at, at + length));
+    if (read !== undefined && keyText(valuesOf(read)) === own) continue;
+    throw problem('identity_mismatch', { field: name, expected: 'be the one in the path, or be left out' });
   }
 }
 

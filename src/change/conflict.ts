@@ -14,6 +14,7 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { BrokenConstraint, DatabaseError } from '../dialect/error-reader.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { missingValue, type Problem, problem, violationOf, violationsProblem } from '../errors.ts';
+import { valuesOf } from '../model/composite-key.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
@@ -111,11 +112,11 @@ export async function stillReferenced(
   if (!(error instanceof ForeignKeyConstraintViolationException) || (error as DatabaseError).table) return error;
   const platform = mapper.driver.getPlatform();
   for (const key of foreignKeysOf(mapper, groups)) {
-    const [column, ...others] = key.columns;
-    if (!key.restricts || key.target.root !== meta.root || column === undefined || others.length > 0) continue;
-    const [table, name] = [key.table, column].map((identifier) => platform.quoteIdentifier(identifier));
-    const sql = `select 1 from ${table} where ${name} = ? limit 1`;
-    const found = await em.execute(sql, [id]);
+    const values = valuesOf(id);
+    if (!key.restricts || key.target.root !== meta.root || key.columns.length !== values.length) continue;
+    const isReferring = key.columns.map((column) => `${platform.quoteIdentifier(column)} = ?`).join(' and ');
+    const sql = `select 1 from ${platform.quoteIdentifier(key.table)} where ${isReferring} limit 1`;
+    const found = await em.execute(sql, [...values]);
     if (found.length > 0) return problem('conflict_reference', { reason: referencedBy(key) }, { cause: error });
   }
   return error;

@@ -13,7 +13,14 @@ import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
 import { constructionOf, constructionReason, initialValues } from '../model/construction.ts';
 import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
-import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../model/identifier.ts';
+import {
+  compositeIn,
+  type Identifier,
+  type IdentifierParser,
+  identifierParser,
+  isComposite,
+  keyOf,
+} from '../model/identifier.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileReference, type InstanceContext } from '../query/rows/instance.ts';
@@ -68,6 +75,8 @@ interface PlainField extends Column {
   readonly refersTo: Omit<Referred, 'id'> | null;
   /** Whether it can refer to a row that the caller does not see: such a reference is null for the caller. */
   readonly canHide: boolean;
+  /** Whether it is a part of the key, which only a new row can set. */
+  readonly isKey: boolean;
   /** Whether the sent value is merged into the stored one. */
   readonly merges: boolean;
   /** The value for the driver, or undefined if the deserializer has to read it. */
@@ -133,9 +142,10 @@ export class PlainBody {
       if (!field) return null;
       const json = (body as Record<string, unknown>)[name];
       if (json === null && (!field.nullable || (field.canHide && !isNew))) return null;
-      if (field.merges && !isNew) return null;
+      if ((field.merges || field.isKey) && !isNew) return null;
       const value = json === null ? null : field.read(json, body);
-      if (value === undefined) return null;
+      // the deserializer reports an empty part of a key
+      if (value === undefined || (field.isKey && value === '')) return null;
       const { column, refersTo, type } = field;
       const isReference = refersTo !== null && value !== null;
       columns.push({
@@ -180,10 +190,11 @@ function plainField(
 ): PlainField | null {
   const { metadata: property, nullable } = field;
   const platform = mapper.driver.getPlatform();
-  if (property.fieldNames?.length !== 1 || property.persist === false || property.primary || hasAccessor(meta, field.property))
-    return null;
+  if (property.fieldNames?.length !== 1 || property.persist === false || hasAccessor(meta, field.property)) return null;
+  if (property.primary && !isComposite(meta)) return null;
   if (property.hasConvertToDatabaseValueSQL || property.generated || property.formula || property.concurrencyCheck) return null;
-  const common = { ...columnOf(property, platform), nullable, property: field.property };
+  const isKey = property.primary === true;
+  const common = { ...columnOf(property, platform), nullable, isKey, property: field.property };
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
@@ -193,8 +204,9 @@ function plainField(
   const references = field.kind === 'to-one' && isPlainReference(property, field.targets) ? referenceCheck(field) : null;
   if (field.kind !== 'to-one' || !references) return null;
   const target = field.targets[0] as EntityMetadata;
+  if (isComposite(target)) return null;
   const key = keyOf(target);
-  if (key.customType || key.targetMeta || target.compositePK) return null;
+  if (key.customType || key.targetMeta) return null;
   const parseId = identifierParser(target, platform, 'json');
   const refer = compileReference(target);
   return {
@@ -242,8 +254,9 @@ function storing(property: EntityProperty, mapper: Mapper): ((value: unknown) =>
   }
   const target = property.targetMeta;
   if (property.kind !== ReferenceKind.MANY_TO_ONE || !target || !isPlainReference(property, [target])) return null;
+  if (isComposite(target)) return null;
   const key = keyOf(target);
-  if (key.customType || key.targetMeta || target.compositePK) return null;
+  if (key.customType || key.targetMeta) return null;
   return (value) => {
     const referred = Reference.unwrapReference(value as object) as Record<string, unknown>;
     return values.bindable(typeof referred === 'object' ? referred[key.name as string] : referred);
@@ -311,7 +324,13 @@ function databaseValue(property: EntityProperty, platform: Platform): (value: un
 
 /** The key in `{id}`, or in `{type, id}` with the type of the target; undefined for any other value. */
 export function readReference(json: unknown, target: EntityMetadata, parseId: IdentifierParser): Identifier | undefined {
-  if (typeof json !== 'object' || json === null || Array.isArray(json) || !Object.hasOwn(json, 'id')) return undefined;
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
+  if (isComposite(target)) {
+    const isTyped = Object.hasOwn(json, 'type') && !(target.primaryKeys as string[]).includes('type');
+    if (isTyped && (json as { type: unknown }).type !== typeOf(target)) return undefined;
+    return parseId(compositeIn(json, isTyped ? new Set(['type']) : new Set()));
+  }
+  if (!Object.hasOwn(json, 'id')) return undefined;
   const keys = Object.keys(json);
   const { id, type } = json as { id: unknown; type?: unknown };
   return keys.length > 2 || (keys.length === 2 && type !== typeOf(target)) ? undefined : parseId(id);

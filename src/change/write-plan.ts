@@ -11,7 +11,7 @@ import {
 } from '../model/field-plan.ts';
 import { type ActiveGroups, inGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
-import { type IdentifierParser, identifierParser } from '../model/identifier.ts';
+import { type IdentifierParser, identifierParser, isComposite, type NamedKeyPart, namedKeyParts } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { Parsed } from '../serialization/from-json.ts';
 import { fromJson } from '../serialization/kind-conversions.ts';
@@ -72,6 +72,8 @@ export interface WritePlan {
   readonly showsType: boolean;
   readonly idKey: string;
   readonly parseId: IdentifierParser;
+  /** The parts of a composite key. */
+  readonly keyParts: readonly NamedKeyPart[];
 }
 
 /** The groups of the fields that a caller can write, can see, and cannot see for lack of a role. */
@@ -93,8 +95,9 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, { read, withhel
     visible: new Set(properties.filter((property) => inGroups(property, read)).map(jsonName)),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, read),
     typeKey: discriminatorKey(meta) ?? 'type',
-    idKey: meta.compositePK ? 'id' : jsonName(meta.getPrimaryProp()),
+    idKey: isComposite(meta) ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),
+    keyParts: namedKeyParts(meta, mapper.driver.getPlatform()),
   };
 }
 
@@ -111,7 +114,7 @@ function planField(property: EntityProperty, planning: WritePlanning): WritableF
     property: property.name as string,
     metadata: property,
     nullable: property.nullable === true,
-    required: isRequired(property),
+    required: isRequired(property, planning.ancestors.at(-1)),
     unseen: planning.isUnseen(property),
   };
   switch (property.kind) {
@@ -149,14 +152,14 @@ export function isSetOnce({ metadata }: WritableField): boolean {
 }
 
 /** Whether a new row needs a value for the property from outside: the column is not nullable, and nothing else fills it. */
-export function isRequired(property: EntityProperty): boolean {
+export function isRequired(property: EntityProperty, owner?: EntityMetadata): boolean {
   return (
     property.nullable !== true &&
     property.persist !== false &&
     property.default === undefined &&
     property.defaultRaw === undefined &&
     property.onCreate === undefined &&
-    !isCounted(property) &&
+    !isCounted(property, owner) &&
     property.version !== true &&
     property.generated === undefined &&
     property.formula === undefined &&
@@ -167,7 +170,8 @@ export function isRequired(property: EntityProperty): boolean {
 }
 
 /** Whether the property is a key that the database counts up by itself. */
-function isCounted(property: EntityProperty): boolean {
+function isCounted(property: EntityProperty, owner?: EntityMetadata): boolean {
   if (property.autoincrement === true) return true;
+  if (owner && !owner.embeddable && isComposite(owner)) return false;
   return property.primary === true && property.autoincrement !== false && ['number', 'bigint'].includes(property.runtimeType);
 }

@@ -37,6 +37,11 @@ export interface SqlSyntax {
    * {@link ColumnValues.listText}.
    */
   among<Part>(column: Pieces<Part>, list: Part | string): Pieces<Part>;
+  /**
+   * True for rows whose columns hold one of a list of keys. The list is one JSON text with a list of values for each key. The types
+   * are those of the columns.
+   */
+  amongKeys(columns: readonly string[], types: readonly string[], list: string): string;
   /** True if the condition is false or unknown. */
   isNotTrue<Part>(condition: Pieces<Part>): Pieces<Part>;
   /** True if a column is like a pattern, ignoring case; the backslash escapes. */

@@ -1,7 +1,8 @@
 import type { Application } from '../application.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
-import { identifierParser, keyOf } from '../model/identifier.ts';
+import { identifierParser } from '../model/identifier.ts';
+import { hasKey } from '../model/key-condition.ts';
 import { defaultFilters } from '../query/entities/filters.ts';
 import type { Match } from '../route/match.ts';
 import type { RouteRecord } from '../route/record.ts';
@@ -99,7 +100,7 @@ async function absence(
   if (key === undefined)
     return { message: `no ${meta.className} can have the id "${id}": its column cannot hold it`, remedy: null };
   const em = mapper.em.fork();
-  const where = { [keyOf(meta).name]: key } as never;
+  const where = hasKey(meta, key);
   const isThere = async (options: object) => (await em.count(meta.class, where, options)) > 0;
   if (!(await isThere({ filters: false }))) {
     if (loadsItself) return none;

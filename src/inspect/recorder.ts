@@ -12,6 +12,7 @@ import type { Find, Observer } from '../actions/start/observer.ts';
 import { isPromiseLike } from '../database/promise-like.ts';
 import type { ApiDeclaration } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
+import { entityKey } from '../model/identifier.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isEntity } from '../serialization/serializer.ts';
@@ -279,7 +280,7 @@ function isVote(value: unknown): value is Vote {
 function subjectName(subject: unknown): string | null {
   if (subject === null || subject === undefined) return null;
   if (!isEntity(subject)) return `a value of type ${typeof subject}`;
-  return `${helper(subject).__meta.className} ${String(helper(subject).getPrimaryKey())}`;
+  return `${helper(subject).__meta.className} ${String(entityKey(subject))}`;
 }
 
 /** Shorter texts occur in too many places, and are not secrets. */

@@ -6,7 +6,8 @@ import type { ApiDeclaration, HttpMethod, ListDeclaration } from '../declaration
 import { rulesOf } from './constraints.ts';
 import { isToMany, ownProperties } from './field-plan.ts';
 import { concreteClasses } from './hierarchy.ts';
-import { unaddressableKey } from './identifier.ts';
+import { isComposite, type KeyPart, keyParts, unaddressableKey } from './identifier.ts';
+import { valueKindOf } from './value-kind.ts';
 
 /** Reports models that cannot be served, and default sorts by columns that the model does not have. */
 export function checkModels(
@@ -89,11 +90,25 @@ function checkConstraints(
 
 function modelProblem(name: string, meta: EntityMetadata | undefined, mapper: Mapper): string | null {
   if (!meta || meta.embeddable) return `${name} is not an entity with its own table`;
-  const keys = meta.primaryKeys;
-  if (keys.length !== 1) return `${name} needs a single primary key to be addressed by {id}; it has ${keys.join(', ') || 'none'}`;
+  if (meta.primaryKeys.length === 0) return `${name} needs a primary key to be addressed by {id}; it has none`;
   const kind = unaddressableKey(meta, mapper.driver.getPlatform());
   const allowed = 'an integer, a string, a UUID, an enum or a date';
-  return kind && `the primary key of ${name} is of the kind "${kind}"; to be addressed by {id} it must be ${allowed}`;
+  const part = isComposite(meta) ? 'a part of the primary key' : 'the primary key';
+  return kind && `${part} of ${name} is of the kind "${kind}"; to be addressed by {id} it must be ${allowed}`;
+}
+
+/** The default requirement of the ids of an API whose model has a composite key; null for others. */
+export function idRequirementOf({ class: { value } }: ApiDeclaration, mapper: Mapper): string | null {
+  const meta = value === null ? undefined : (mapper.getMetadata().find(value as never) as EntityMetadata | undefined);
+  if (!meta || meta.embeddable || meta.primaryKeys.length === 0 || !isComposite(meta)) return null;
+  const platform = mapper.driver.getPlatform();
+  const isCounted = ({ leaf }: KeyPart) => ['integer', 'bigint'].includes(valueKindOf(leaf, platform).kind);
+  // the parts of a text are checked when it is parsed, because a part can contain an encoded comma
+  return keyParts(meta).every(isCounted)
+    ? keyParts(meta)
+        .map(() => '\\d+')
+        .join(',')
+    : '.+';
 }
 
 /** The lists of an API; those of actions only if they have their own default sort. */

@@ -1,9 +1,9 @@
-import type { EntityProperty } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { jsonName, planFields } from '../model/field-plan.ts';
 import { groupNames } from '../model/groups.ts';
-import { keyKind } from '../model/identifier.ts';
+import { isComposite, keyKind, keyParts } from '../model/identifier.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement } from '../route/record.ts';
@@ -111,7 +111,7 @@ export function operationWriter(described: Described, operations: readonly Opera
 
   function pathParameters({ meta, record: { api, path, requirements } }: Operation): JsonSchema[] {
     const loadsItself = api?.controller != null && isOverridden(api.controller.value as ControllerClass, 'getEntity');
-    const key = meta && keyKind(meta, mapper.driver.getPlatform());
+    const key = meta && !isComposite(meta) && keyKind(meta, mapper.driver.getPlatform());
     const schemaOf = (name: string): JsonSchema => {
       const requirement = requirements[name];
       if (name === 'id' && key && !loadsItself) {
@@ -123,7 +123,14 @@ export function operationWriter(described: Described, operations: readonly Opera
       return requirement === undefined ? text : { ...text, pattern: `^(?:${requirement})$` };
     };
     const names = placeholdersOf(parsePath(path).pattern);
-    return names.map((name) => ({ name, in: 'path', required: true, schema: schemaOf(name) }));
+    const description = meta && isComposite(meta) && !loadsItself ? { description: compositeDescription(meta) } : {};
+    return names.map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      ...(name === 'id' && description),
+      schema: schemaOf(name),
+    }));
   }
 
   function queryParameters(operation: Operation): JsonSchema[] {
@@ -296,4 +303,9 @@ function associationName({ meta }: Operation, property: string): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function compositeDescription(meta: EntityMetadata): string {
+  const names = keyParts(meta).map(({ path }) => path);
+  return `The parts of the key, each percent-encoded, separated by commas: ${names.join(', ')}`;
 }

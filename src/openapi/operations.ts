@@ -3,7 +3,7 @@ import { hasHooks, isOverridden } from '../actions/controller-class.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import { groupNames, inGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
-import { keyOf } from '../model/identifier.ts';
+import { isComposite, keyOf } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
 import { EntityLocation } from '../route/location.ts';
 import { orderRecords } from '../route/order.ts';
@@ -68,6 +68,7 @@ function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: 
   const loadsItself = api.controller !== null && isOverridden(api.controller.value as never, 'getEntity');
   const location = loadsItself ? null : EntityLocation.of(records, api);
   if (!location) return null;
+  if (isComposite(meta)) return 'maybe';
   const key = keyOf(meta);
   // an id that the caller chooses may be negative
   const isCounted = key.autoincrement === true && !inGroups(key, groupNames(record.action?.groups.write ?? []));

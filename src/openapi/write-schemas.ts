@@ -1,11 +1,11 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { type EmbeddedWrite, isSetOnce, planWrites, type ScalarWrite, type WritableField } from '../change/write-plan.ts';
 import type { DeclaredGroup } from '../declaration/types.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { rolesOfProperty } from '../model/group-roles.ts';
 import { groupNames, readGroups } from '../model/groups.ts';
 import { concreteClasses, discriminatorProperty, typeOf } from '../model/hierarchy.ts';
-import { keyKind, keyOf } from '../model/identifier.ts';
+import { isComposite, keyKind } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SchemaContext } from './components.ts';
 import { anyOf, type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
@@ -114,12 +114,24 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
   function reference(targets: readonly EntityMetadata[]): JsonSchema {
     const refs = targets.map((meta) => {
       const type = { type: 'string', enum: concreteClasses(mapper, meta).map(typeOf) };
-      const key = jsonName(keyOf(meta));
-      const properties = { type, [key]: valueSchema(keyKind(meta, platform), 'write') };
-      const required = targets.length > 1 ? ['type', key] : [key];
+      const keys = keySchemas(meta);
+      const properties = { type, ...keys };
+      const required = [...(targets.length > 1 ? ['type'] : []), ...Object.keys(keys)];
       return components.add(`${meta.className}Reference`, objectSchema(properties, required, { 'x-model': meta.className }));
     });
     return anyOf(refs);
+  }
+
+  /** The schema of a key in a reference: one value, or one for each part. */
+  function keySchemas(meta: EntityMetadata): Record<string, JsonSchema> {
+    const entries = (meta.getPrimaryProps() as EntityProperty[]).map((property): [string, JsonSchema] => {
+      const { targetMeta } = property;
+      if (!targetMeta) return [jsonName(property), valueSchema(valueKindOf(property, platform), 'write')];
+      if (!isComposite(targetMeta)) return [jsonName(property), valueSchema(keyKind(targetMeta, platform), 'write')];
+      const inner = keySchemas(targetMeta);
+      return [jsonName(property), objectSchema(inner, Object.keys(inner))];
+    });
+    return Object.fromEntries(entries);
   }
 
   return { of, reference };

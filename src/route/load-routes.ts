@@ -3,7 +3,7 @@ import type { Creatable, Create } from '../declaration/names/create.ts';
 import type { Report } from '../declaration/report.ts';
 import { crudLoader } from '../declaration/schema.ts';
 import { type Catalog, type Declaration, httpMethods, type RouteEntry } from '../declaration/types.ts';
-import { type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './record.ts';
+import { type IdRequirementOf, type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './record.ts';
 
 /** The routes of all route-loading services in the routing configuration. */
 export async function loadRoutes(
@@ -11,13 +11,18 @@ export async function loadRoutes(
   catalog: Catalog,
   create: Create,
   report: Report,
+  idRequirementOf: IdRequirementOf = () => null,
 ): Promise<readonly RouteRecord[]> {
   const records: RouteRecord[] = [];
   const isOwn = ({ service }: RouteEntry) => service === crudLoader.service;
   for (const entry of declaration.routes)
-    records.push(...(isOwn(entry) ? recordsOf(declaration) : await loadDefinitions(entry, catalog, declaration, create, report)));
+    records.push(
+      ...(isOwn(entry)
+        ? recordsOf(declaration, idRequirementOf)
+        : await loadDefinitions(entry, catalog, declaration, create, report)),
+    );
   // without this entry the application does not start, but errors in its routes are reported as well
-  if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration));
+  if (!declaration.routes.some(isOwn)) records.push(...recordsOf(declaration, idRequirementOf));
   return Object.freeze(records);
 }
 

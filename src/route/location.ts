@@ -1,8 +1,14 @@
 import type { ApiDeclaration } from '../declaration/types.ts';
+import { CompositeKey } from '../model/composite-key.ts';
 import { findMatch, isEnabled } from './match.ts';
 import { parsePath } from './pattern.ts';
 import { defaultIdRequirement, type RouteRecord } from './record.ts';
 import type { PathRules } from './request-path.ts';
+
+/** An id as a segment of a path. The parts of a composite key are encoded already. */
+export function idSegment(id: unknown): string {
+  return id instanceof CompositeKey ? String(id) : encodeURIComponent(String(id));
+}
 
 /** The path at which entities of an API can be fetched. */
 export class EntityLocation {
@@ -30,7 +36,7 @@ export class EntityLocation {
     const { action, formats } = this.#entity;
     const suffix = formats.includes(format) ? format : formats[0];
     const segment = action?.segment ? `/${action.segment}` : '';
-    const path = `${base}/${encodeURIComponent(String(id))}${segment}.${suffix}`;
+    const path = `${base}/${idSegment(id)}${segment}.${suffix}`;
     return findMatch(this.#candidates, 'GET', path, rules)?.record === this.#entity ? path : null;
   }
 

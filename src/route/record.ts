@@ -45,18 +45,26 @@ export interface RouteDefinition {
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
-export function recordsOf({ apis }: Pick<Declaration, 'apis'>): readonly RouteRecord[] {
-  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action))));
+export function recordsOf(
+  { apis }: Pick<Declaration, 'apis'>,
+  idRequirementOf: IdRequirementOf = () => null,
+): readonly RouteRecord[] {
+  return Object.freeze(
+    apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, idRequirementOf(api) ?? defaultIdRequirement))),
+  );
 }
 
-function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
+/** The requirement of an API's ids, unless another one is declared; null: {@link defaultIdRequirement}. */
+export type IdRequirementOf = (api: ApiDeclaration) => string | null;
+
+function recordOf(api: ApiDeclaration, action: ActionDeclaration, idRequirement: string): RouteRecord {
   const path = pathOf(api, action);
   return freeze({
     // `app_api_single_person__index`, `app_api_single_person_participants`
     name: `app_api_single_${api.name}_${action.name}`,
     path,
     methods: [...action.methods],
-    requirements: requirementsOf(path, action.requirements),
+    requirements: requirementsOf(path, action.requirements, idRequirement),
     formats: [...action.formats],
     single: action.single,
     api,
@@ -132,13 +140,17 @@ function pathOf({ basePath }: ApiDeclaration, { kind, name, segment, single }: A
   return `${parts.join('/')}.{_format}`;
 }
 
-function requirementsOf(path: string, declared: Readonly<Record<string, string>>): Record<string, string> {
+function requirementsOf(
+  path: string,
+  declared: Readonly<Record<string, string>>,
+  idRequirement = defaultIdRequirement,
+): Record<string, string> {
   const requirements: Record<string, string> = {};
   const { pattern } = parsePath(path);
   for (const name of [...placeholdersOf(pattern), ...(pattern.formatted ? ['_format'] : [])]) {
     const requirement = Object.hasOwn(declared, name) ? declared[name] : undefined;
     if (requirement !== undefined) requirements[name] = requirement;
-    else if (name === 'id') requirements[name] = defaultIdRequirement;
+    else if (name === 'id') requirements[name] = idRequirement;
   }
   return requirements;
 }

@@ -1,6 +1,7 @@
 import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
 import type { RowFormat } from './kind-conversions.ts';
 import {
+  keyExpression,
   type RowField,
   type RowObject,
   RowSource,
@@ -38,15 +39,14 @@ const helpersOf = {
     return text.charCodeAt(0) < zero ? csvText(text) : text;
   },
   many: (
-    row: unknown[],
-    column: number,
+    key: string,
     source: number,
     many: readonly RowsByKey[],
     writers: readonly RowWriter[],
     seen: readonly VisibleKeys[] | undefined,
     context: unknown,
   ): string => {
-    const rows = many[source]?.get(String(row[column]));
+    const rows = many[source]?.get(key);
     const write = writers[source];
     return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers, seen, context)).join()}]`) : '[]';
   },
@@ -54,14 +54,14 @@ const helpersOf = {
 
 class CsvSource extends RowSource {
   /** The expression for the cell of a column: empty if the class of the row has no such field. */
-  object({ presence, discriminator, key, variants }: RowObject, column: CsvColumn): string {
+  object({ presence, discriminator, keys, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
     // a hidden row has empty cells, like a missing row
     const visible = ({ fields, instance, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
       const made = instance ? `((i) => ${cell})(${this.constant(instance)}(r, m, c))` : cell;
       if (cell === `''`) return cell;
-      return seen === undefined ? made : `(s[${seen}].has('' + r[${key}]) ? ${made} : '')`;
+      return seen === undefined ? made : `(s[${seen}].has(${keyExpression(keys)}) ? ${made} : '')`;
     };
     if (discriminator === null) return present(variants[0] ? visible(variants[0]) : `''`);
     const choice = variants.reduceRight((rest, variant) => {
@@ -101,7 +101,7 @@ class CsvSource extends RowSource {
         return rest.length === 0 ? `h.cell(${value})` : `h.at(${value}, ${this.constant(rest)})`;
       }
       case 'to-many':
-        return rest.length === 0 ? `h.many(r, ${field.column}, ${field.source}, m, w, s, c)` : `''`;
+        return rest.length === 0 ? `h.many(${keyExpression(field.columns)}, ${field.source}, m, w, s, c)` : `''`;
     }
   }
 

@@ -9,8 +9,8 @@ export interface RowObject {
   /** The column with the class of the row, if it can be one of several. */
   readonly discriminator: number | null;
   readonly variants: readonly RowVariant[];
-  /** The column of its key, if the key decides whether the row is visible. */
-  readonly key?: number;
+  /** The columns of its key, if the key decides whether the row is visible. */
+  readonly keys?: readonly number[];
 }
 
 export interface RowVariant {
@@ -47,8 +47,8 @@ export type RowField = {
   | { readonly kind: 'to-one'; readonly objects: readonly RowObject[] }
   /** Computed by code of the model. */
   | { readonly kind: 'computed'; readonly read: ReadComputed }
-  /** The rows that another statement found for the key in a column. */
-  | { readonly kind: 'to-many'; readonly source: number; readonly column: number }
+  /** The rows that another statement found for the key in these columns. */
+  | { readonly kind: 'to-many'; readonly source: number; readonly columns: readonly number[] }
 );
 
 /** The rows of each to-many association, by the key of their owner. */
@@ -153,12 +153,12 @@ class JsonSource extends RowSource {
   }
 
   /** Adds the function of an object and returns its name. */
-  object({ presence, discriminator, key, variants }: RowObject): string {
+  object({ presence, discriminator, keys, variants }: RowObject): string {
     const lines: string[] = [];
     if (presence !== null) lines.push(`if (r[${presence}] === null) return 'null';`);
     for (const { type, fields, instance, seen } of variants) {
       const whole = this.#fields(fields);
-      const hidden = seen === undefined ? '' : `if (!s[${seen}].has('' + r[${key}])) return 'null'; `;
+      const hidden = seen === undefined ? '' : `if (!s[${seen}].has(${keyExpression(keys)})) return 'null'; `;
       const made = instance ? `const i = ${this.constant(instance)}(r, m, c); ` : '';
       const body = `${hidden}${made}return ${whole};`;
       if (type === null || discriminator === null) lines.push(body);
@@ -203,15 +203,15 @@ class JsonSource extends RowSource {
       case 'computed':
         return `h.any(${this.constant(field.read)}(i, s))`;
       case 'to-many':
-        return this.#many(field.source, field.column);
+        return this.#many(field.source, field.columns);
     }
   }
 
-  #many(source: number, column: number): string {
+  #many(source: number, columns: readonly number[]): string {
     const name = `l${this.#functions.length}`;
     this.#functions.push(
       `function ${name}(r, m, w, s, c) {
-  const rows = m[${source}].get('' + r[${column}]);
+  const rows = m[${source}].get(${keyExpression(columns)});
   if (rows === undefined) return '[]';
   const write = w[${source}];
   let text = '[' + write(rows[0], m, w, s, c);
@@ -221,6 +221,12 @@ class JsonSource extends RowSource {
     );
     return `${name}(r, m, w, s, c)`;
   }
+}
+
+/** The expression for the text of the key in columns of a row. */
+export function keyExpression(columns: readonly number[] = []): string {
+  if (columns.length === 1) return `'' + r[${columns[0]}]`;
+  return columns.map((column) => `encodeURIComponent(r[${column}])`).join(" + ',' + ");
 }
 
 function literal(text: string): string {

@@ -1,5 +1,6 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ScalarReference, Utils } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
+import { CompositeKey } from '../model/composite-key.ts';
 import {
   type Field,
   type FieldPlan,
@@ -11,7 +12,7 @@ import {
   targetsOf,
 } from '../model/field-plan.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
-import { keyOf } from '../model/identifier.ts';
+import { entityKey, isComposite, keyOf } from '../model/identifier.ts';
 import { type Normalization, normalizationOf } from '../model/normalization.ts';
 import { toJson } from './kind-conversions.ts';
 import { Normalized } from './normalizer.ts';
@@ -305,12 +306,14 @@ function orderOf(property: EntityProperty): (items: object[]) => object[] {
 
 function primaryKey(entity: object): unknown {
   const { __meta } = helper(entity);
-  return __meta.compositePK
-    ? helper(entity).getSerializedPrimaryKey()
-    : (entity as Record<string, unknown>)[keyOf(__meta).name as string];
+  return isComposite(__meta) ? entityKey(entity) : (entity as Record<string, unknown>)[keyOf(__meta).name as string];
 }
 
 function compareKeys(a: unknown, b: unknown): number {
   if (a === b) return 0;
+  if (a instanceof CompositeKey && b instanceof CompositeKey) {
+    const at = a.findIndex((part, i) => part !== b[i]);
+    return at < 0 ? 0 : compareKeys(a[at], b[at]);
+  }
   return (a as string) < (b as string) ? -1 : 1;
 }

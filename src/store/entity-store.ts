@@ -5,7 +5,8 @@ import { countLinksOf } from '../change/link-versions.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import { entityKey, type Identifier } from '../model/identifier.ts';
+import { hasKey } from '../model/key-condition.ts';
 import { versionOf, versionText } from '../model/version.ts';
 import { fetchOne, fetchPage } from '../query/entities/fetch.ts';
 import { canHideRows } from '../query/entities/filters.ts';
@@ -31,7 +32,7 @@ export class FoundEntity implements Found {
   }
 
   get key(): unknown {
-    return helper(this.entity).getPrimaryKey(true);
+    return entityKey(this.entity, true);
   }
 
   get versionText(): string | null {
@@ -174,8 +175,11 @@ export class EntityStore {
   async #reread(em: RequestEntityManager, entity: object): Promise<void> {
     const meta = metaOfEntity(this.#mapper, entity);
     // MikroORM's own refresh converts the row to JSON and back, which not every type survives
-    const where = { [keyOf(meta).name]: helper(entity).getPrimaryKey() };
-    await em.findOne(meta.class, where as never, { refresh: true, filters: false, flushMode: FlushMode.COMMIT } as never);
+    await em.findOne(meta.class, hasKey(meta, entityKey(entity)), {
+      refresh: true,
+      filters: false,
+      flushMode: FlushMode.COMMIT,
+    } as never);
   }
 }
 
@@ -187,6 +191,6 @@ interface Loaded {
 }
 
 function keysIn(collection: Loaded): string {
-  const keys = collection.getItems(false).map((item) => String(helper(item).getPrimaryKey()));
+  const keys = collection.getItems(false).map((item) => String(entityKey(item)));
   return keys.sort().join('\n');
 }

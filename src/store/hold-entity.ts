@@ -1,7 +1,8 @@
 import { FlushMode, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import { entityKey } from '../model/identifier.ts';
+import { hasKey } from '../model/key-condition.ts';
 import { isSameVersion, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 
 /** The result of rereading an entity. */
@@ -20,12 +21,14 @@ export async function rereadEntity(
 ): Promise<RereadEntity | null> {
   const meta = metaOfEntity(mapper, entity);
   const wrapped = helper(entity);
-  const version = await readVersion(mapper, em, meta, wrapped.getPrimaryKey() as Identifier, { lock });
+  const version = await readVersion(mapper, em, meta, entityKey(entity), { lock });
   if (!version) return null;
   const before = valuesOf(wrapped.__originalEntityData);
   // MikroORM's own refresh converts the row to JSON and back, which not every type survives
-  const where = { [keyOf(meta).name]: wrapped.getPrimaryKey() };
-  const read = await em.findOne(meta.class, where as never, { refresh: true, flushMode: FlushMode.COMMIT } as never);
+  const read = await em.findOne(meta.class, hasKey(meta, entityKey(entity)), {
+    refresh: true,
+    flushMode: FlushMode.COMMIT,
+  } as never);
   if (read !== entity || !wrapped.isInitialized()) return null;
   return { version, isChanged: !isSameVersion(before, valuesOf(wrapped.__originalEntityData)) };
 }

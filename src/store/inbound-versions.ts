@@ -1,8 +1,10 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { databaseKey } from '../model/key-condition.ts';
 import { versionOf } from '../model/version.ts';
+import { foreignColumns } from '../query/rows/association.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 
 /** A foreign key of a model with a version that the database sets to null when the row it points to is removed. */
@@ -22,7 +24,7 @@ export function referringTo(mapper: Mapper, target: EntityMetadata): readonly Re
       const version = versionOf(meta);
       if (!version || meta.root !== meta) return [];
       const isCleared = ({ deleteRule, fieldNames, polymorphic, targetMeta }: EntityProperty) =>
-        targetMeta?.root === target.root && /^set null$/i.test(deleteRule ?? '') && fieldNames?.length === 1 && !polymorphic;
+        targetMeta?.root === target.root && /^set null$/i.test(deleteRule ?? '') && (fieldNames?.length ?? 0) > 0 && !polymorphic;
       return (meta.relations as EntityProperty[]).filter(isCleared).map((property) => ({ meta, property, version }));
     });
     known.set(target, found);
@@ -38,13 +40,12 @@ export async function touchReferring(
   key: Identifier,
 ): Promise<void> {
   const platform = mapper.driver.getPlatform();
-  const quote = (property: EntityProperty) => platform.quoteIdentifier(property.fieldNames[0] as string).toString();
+  const quote = ({ fieldNames }: EntityProperty) => platform.quoteIdentifier(fieldNames[0] as string).toString();
   for (const { meta, property, version } of referringTo(mapper, target)) {
     const isTime = version.runtimeType === 'Date';
     const next = isTime ? platform.getCurrentTimestampSQL(version.length) : `${quote(version)} + 1`;
-    const sql = `update ${tableOf(mapper, meta)} set ${quote(version)} = ${next} where ${quote(property)} = ?`;
-    const { customType } = keyOf(target);
-    const value = customType ? customType.convertToDatabaseValue(key, platform, { mode: 'query' }) : key;
-    await em.execute(sql, [value]);
+    const isReferring = foreignColumns(mapper, property, target).map((column) => `${column} = ?`);
+    const sql = `update ${tableOf(mapper, meta)} set ${quote(version)} = ${next} where ${isReferring.join(' and ')}`;
+    await em.execute(sql, databaseKey(target, platform, key));
   }
 }

@@ -1,6 +1,6 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, Utils } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import { type Identifier, instanceKey } from '../model/identifier.ts';
 import { isInstance } from '../query/rows/instance.ts';
 
 /** An object that was made of a row, with its key and its metadata in MikroORM. */
@@ -136,7 +136,7 @@ function referredTo(value: unknown): Watched[] {
   const instance = Reference.isReference(value) ? (value.unwrap() as object) : value;
   if (!isInstance(instance)) return [];
   const meta = (instance as { __meta?: EntityMetadata }).__meta as EntityMetadata;
-  return [{ instance, meta, key: valueIn(instance, keyOf(meta).name as string) as Identifier }];
+  return [{ instance, meta, key: instanceKey(meta, instance) as Identifier }];
 }
 
 function valueIn(instance: object, name: string): unknown {

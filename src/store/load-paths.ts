@@ -2,7 +2,8 @@ import { Collection, type EntityMetadata, type EntityProperty, Reference } from 
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { isToMany } from '../model/field-plan.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
-import { keyOf } from '../model/identifier.ts';
+import { instanceKey } from '../model/identifier.ts';
+import { hasKey } from '../model/key-condition.ts';
 import { type InstanceContext, isInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 
@@ -56,12 +57,10 @@ export class PathLoader {
   /** The row of a reference. */
   async #row(reference: Loaded, context: InstanceContext): Promise<object | null> {
     const meta = reference.__meta as EntityMetadata;
-    const { name } = keyOf(meta);
-    const key = reference[name as string];
+    const key = instanceKey(meta, reference);
     const rows = await this.#subjects?.rows(meta, [key], context);
     if (rows) return rows.get(String(key)) ?? null;
-    const where = { [name]: key };
-    return (await context.em().findOne(meta.class, where as never)) as object | null;
+    return (await context.em().findOne(meta.class, hasKey(meta, key))) as object | null;
   }
 }
 

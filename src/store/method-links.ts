@@ -64,7 +64,7 @@ export class MethodLinks {
     const { parameter } = this.#dialect.sql;
     const key = `${rootTableAlias}.${this.#itemKey}`;
     this.#item = statementOf(items.selectText([`${key} = ${parameter(1)}`]), items.isWide);
-    const linked = `select ${pivot.item} from ${pivot.table} where ${pivot.owner} = ${parameter(1)}`;
+    const linked = `select ${pivot.item[0]} from ${pivot.table} where ${pivot.owner[0]} = ${parameter(1)}`;
     this.#members = statementOf(`${items.selectText([`${key} in (${linked})`])} order by ${key}`, items.isWide);
   }
 
@@ -154,7 +154,7 @@ export class MethodLinks {
     const { sql } = this.#dialect;
     const texts = this.#changeTexts(changes);
     const lock = sql.rowLock(rootTableAlias);
-    const lockText = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${sql.parameter(1)}${lock}`;
+    const lockText = `select 1 from ${owners.table} as ${rootTableAlias} where ${owners.hasKey()}${lock}`;
     const locking: Step[] = lock ? [{ ...this.#step(admission.key, () => lockText), mayBeEmpty: true }] : [];
     const isSame = (bind: Bind) => this.#sameText(admission, changes.before, bind);
     const store = shown === null ? shownOwners : shownItems;
@@ -193,11 +193,11 @@ export class MethodLinks {
     const { sql, values } = this.#dialect;
     const own = sql.parameter(1);
     const version = owners.versionText(found?.version ?? [], bind);
-    const linked = `select count(*) from ${pivot.table} where ${pivot.owner} = ${own}`;
+    const linked = `select count(*) from ${pivot.table} where ${pivot.owner[0]} = ${own}`;
     const count = bind(before.length);
-    const among = sql.among([pivot.item], bind(values.list(before))).join('');
+    const among = sql.among([...pivot.item], bind(values.list(before))).join('');
     return [
-      `exists (select 1 from ${owners.table} as ${rootTableAlias} where ${owners.keyText} = ${own} and ${version})`,
+      `exists (select 1 from ${owners.table} as ${rootTableAlias} where ${owners.hasKey()} and ${version})`,
       `(${linked}) = ${count}`,
       `(${linked} and ${among}) = ${count}`,
     ].join(' and ');
@@ -214,19 +214,19 @@ export class MethodLinks {
     const items = tableOf(mapper, property.targetMeta as EntityMetadata);
     const texts: ((bind: Bind, guard: string) => string)[] = [];
     if (removed.length > 0) {
-      const links = `delete from ${pivot.table} where ${pivot.owner} = ${own}`;
-      texts.push((bind, guard) => `${links} and ${among(pivot.item, removed, bind)}${guard}`);
+      const links = `delete from ${pivot.table} where ${pivot.owner[0]} = ${own}`;
+      texts.push((bind, guard) => `${links} and ${among(pivot.item[0] as string, removed, bind)}${guard}`);
     }
     if (added.length > 0) {
-      const keys = `select ${owners.keyText}, i.${this.#itemKey} from ${owners.table} as ${rootTableAlias}, ${items} as i`;
-      const links = `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) ${keys} where ${owners.keyText} = ${own}`;
+      const keys = `select ${owners.keys[0]}, i.${this.#itemKey} from ${owners.table} as ${rootTableAlias}, ${items} as i`;
+      const links = `insert into ${pivot.table} (${pivot.owner}, ${pivot.item}) ${keys} where ${owners.hasKey()}`;
       const conflict = `on conflict (${pivot.owner}, ${pivot.item}) do nothing`;
       texts.push((bind, guard) => `${links} and ${among(`i.${this.#itemKey}`, added, bind)}${guard} ${conflict}`);
     }
     if (written.length > 0) {
       const sets = (bind: Bind) => written.map(({ column, value }) => `${column} = ${bind(value)}`).join(', ');
       const table = `${owners.table} as ${rootTableAlias}`;
-      texts.push((bind, guard) => `update ${table} set ${sets(bind)} where ${owners.keyText} = ${own}${guard}`);
+      texts.push((bind, guard) => `update ${table} set ${sets(bind)} where ${owners.hasKey()}${guard}`);
     }
     return texts;
   }

@@ -4,16 +4,18 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
+import type { Identifier } from '../model/identifier.ts';
+import { asRow } from '../model/key-condition.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
+import { keyColumns } from '../query/rows/association.ts';
 import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import type { Reading } from '../query/rows/row-texts.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
-import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
@@ -43,7 +45,8 @@ export class RowChanges {
   readonly #sort: readonly SortKey[];
   readonly #dialect: Dialect;
   readonly table: string;
-  readonly #key: string;
+  /** The key columns of {@link table}, with their alias. */
+  readonly keys: readonly string[];
   readonly #versionColumns: readonly string[];
 
   constructor(mapper: Mapper, meta: EntityMetadata, { read, sort }: Pick<RowStore, 'read' | 'sort'>, writer: Writer) {
@@ -54,7 +57,7 @@ export class RowChanges {
     this.#sort = sort;
     this.#dialect = dialectOf(mapper);
     this.table = tableOf(mapper, meta);
-    this.#key = columnOf(mapper, keyOf(meta));
+    this.keys = keyColumns(mapper, meta).map((column) => `${rootTableAlias}.${column}`);
     this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
   }
 
@@ -68,13 +71,15 @@ export class RowChanges {
     reading: Reading,
     seen: SeenReferences,
   ): Promise<unknown[] | undefined> {
-    const own = this.#textOf(condition, 1 + columns.length);
-    const references = this.#references(columns, 2, seen, 1 + columns.length + own.params.length);
+    const first = this.keys.length + 1;
+    const before = this.keys.length + columns.length;
+    const own = this.#textOf(condition, before);
+    const references = this.#references(columns, first, seen, before + own.params.length);
     const params = [...own.params, ...references.params];
-    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, 2)}`);
-    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...references.conditions, ...own.conditions];
+    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, first)}`);
+    const where = [this.hasKey(), ...references.conditions, ...own.conditions];
     const text = `update ${this.table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
-    const parameters = [this.#dialect.values.bindable(id), ...columns.map(({ value }) => value), ...params];
+    const parameters = [...this.#read.keyParameters(id), ...columns.map(({ value }) => value), ...params];
     return this.#run(text, parameters, reading);
   }
 
@@ -90,22 +95,23 @@ export class RowChanges {
 
   /** Removes a row. Returns false if no row fulfils the condition. */
   async remove(id: Identifier, condition: Condition): Promise<boolean> {
-    const { conditions, params } = this.#textOf(condition, 1);
-    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
+    const { conditions, params } = this.#textOf(condition, this.keys.length);
+    const where = [this.hasKey(), ...conditions];
     const text = `delete from ${this.table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
-    const parameters = [this.#dialect.values.bindable(id), ...params];
+    const parameters = [...this.#read.keyParameters(id), ...params];
     return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
   }
 
-  /** A statement that selects and locks the row if it fulfils the condition and `more`. The key is the first parameter. */
+  /** A statement that selects and locks the row if it fulfils the condition and `more`. The first parameters are the key. */
   selecting(condition: Condition, before: number, more: (before: number) => QueryText): QueryText {
     const own = this.#textOf(condition, before);
     const further = more(before + own.params.length);
     const params = [...own.params, ...further.params];
     const conditions = further.sql === '' ? own.conditions : [...own.conditions, further.sql];
-    const where = [`${this.keyText} = ${this.#parameter(1)}`, ...conditions];
+    const where = [this.hasKey(), ...conditions];
     const lock = this.#dialect.sql.rowLock(rootTableAlias);
-    const sql = `select ${this.keyText} as key from ${this.table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
+    const selected = this.keys.map((key, i) => `${key} as key${i}`).join(', ');
+    const sql = `select ${selected} from ${this.table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
     return { sql, params };
   }
 
@@ -129,7 +135,7 @@ export class RowChanges {
     const keys = keysSelected(em(), this.#meta, restriction, this.#sort);
     const bound = parametrized(keys, this.#dialect, before);
     const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
-    return { conditions: [`${this.keyText} in (${sql})`], params: bound?.params ?? [] };
+    return { conditions: [`${asRow(this.keys)} in (${sql})`], params: bound?.params ?? [] };
   }
 
   /** The condition that the row has this version; `bind` makes parameters of values. */
@@ -149,7 +155,7 @@ export class RowChanges {
       const key = this.#value(columns, index, from);
       const rows = seen.get(column);
       if (!rows) return [`exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${key})`];
-      const isSeen = isSeenText(rows, key, before + params.length, this.#dialect);
+      const isSeen = isSeenText(rows, [key], before + params.length, this.#dialect);
       params.push(...isSeen.params);
       return [isSeen.sql];
     });
@@ -163,9 +169,9 @@ export class RowChanges {
     return typed || refersTo ? sql.typedParameter(from + index, type) : sql.parameter(from + index);
   }
 
-  /** The key column of {@link table}, with its alias. */
-  get keyText(): string {
-    return `${rootTableAlias}.${this.#key}`;
+  /** The condition that a row of {@link table} has the key in the first parameters. */
+  hasKey(): string {
+    return this.keys.map((key, i) => `${key} = ${this.#parameter(i + 1)}`).join(' and ');
   }
 
   #parameter(position: number): string {

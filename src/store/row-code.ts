@@ -3,7 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { initialValues } from '../model/construction.ts';
-import { keyOf } from '../model/identifier.ts';
+import { entityKey, instanceKey } from '../model/identifier.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 import { InstanceEffects } from './instance-effects.ts';
@@ -136,8 +136,8 @@ export class RowCode {
     if (state.managedEntities === 0) return false;
     const uow = state.em.getUnitOfWork();
     uow.computeChangeSets();
-    const key = instance[keyOf(this.#meta).name as string];
-    const isOwn = (entity: object) => helper(entity).__meta === this.#meta && helper(entity).getPrimaryKey() === key;
+    const key = instanceKey(this.#meta, instance);
+    const isOwn = (entity: object) => helper(entity).__meta === this.#meta && String(entityKey(entity)) === String(key);
     const others = uow.getChangeSets().filter(({ entity }) => !isOwn(entity as object));
     return others.length > 0 || uow.getRemoveStack().size > 0 || uow.getCollectionUpdates().length > 0;
   }

@@ -3,18 +3,17 @@ import { isPlainReference } from '../change/plain-body.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
-import { type Pivot, pivotOf } from '../query/rows/association.ts';
+import { valuesOf } from '../model/composite-key.ts';
+import { type Identifier, isComposite, keyOf, keyParts } from '../model/identifier.ts';
+import { asRow } from '../model/key-condition.ts';
+import { keyColumns, type Pivot, pivotOf } from '../query/rows/association.ts';
 import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import type { Reading } from '../query/rows/row-texts.ts';
-import { columnOf, tableOf } from '../query/rows/table-name.ts';
+import { tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
-
-/** The keys of the owner and of the item, as parameters. */
-type Keys = readonly [unknown, unknown];
 
 /** The pivot table of an association, if adding and removing changes only its rows; null otherwise. */
 export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
@@ -23,10 +22,11 @@ export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityP
   const { fixedOrder, inverseJoinColumns, joinColumns, pivotEntity, pivotTable, where } = property;
   const pivot = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
   // a pivot table of the application's own can have further columns
-  const isPlain =
-    pivot?.pivotTable === true && pivot.props.length === 2 && joinColumns.length === 1 && inverseJoinColumns.length === 1;
-  const keys = [keyOf(meta), keyOf(property.targetMeta as EntityMetadata)];
-  if (!isPlain || !pivotTable || fixedOrder || where || keys.some(({ customType }) => customType)) return null;
+  const target = property.targetMeta as EntityMetadata;
+  const isWhole = joinColumns.length === keyParts(meta).length && inverseJoinColumns.length === keyParts(target).length;
+  const isPlain = pivot?.pivotTable === true && pivot.props.length === 2 && isWhole;
+  const isConverted = [meta, target].some((each) => !isComposite(each) && keyOf(each).customType);
+  if (!isPlain || !pivotTable || fixedOrder || where || isConverted) return null;
   return pivotOf(mapper, property);
 }
 
@@ -38,7 +38,7 @@ export class RowLinks {
   readonly #items: CompiledRead;
   readonly #pivot: Pivot;
   readonly #itemTable: string;
-  readonly #itemKey: string;
+  readonly #itemKeys: readonly string[];
 
   constructor(
     mapper: Mapper,
@@ -52,7 +52,7 @@ export class RowLinks {
     this.#items = items;
     this.#pivot = pivot;
     this.#itemTable = tableOf(mapper, target);
-    this.#itemKey = columnOf(mapper, keyOf(target));
+    this.#itemKeys = keyColumns(mapper, target);
   }
 
   /** The table that adding and removing changes. */
@@ -70,11 +70,11 @@ export class RowLinks {
     seen: readonly SeenRows[] | 'all',
   ): Promise<unknown[] | undefined> {
     const { sql, values } = this.#dialect;
-    const keys = [values.bindable(owner), values.bindable(item)] as const;
+    const keys = [...valuesOf(owner), ...valuesOf(item)].map((value) => values.bindable(value));
     if (sql.changesWithin)
-      return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, 2), reading)))[0];
+      return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, keys.length), reading)))[0];
     // a statement must not have unused parameters
-    const used = seen === 'all' ? 1 : 2;
+    const used = seen === 'all' ? this.#owners.keys.length : keys.length;
     const { params, sql: text } = this.#ownerText(condition, seen, used);
     const owning: Step = { statement: statementOf(text), parameters: [...keys.slice(0, used), ...params] };
     const steps = this.#inSteps(what, keys, owning, this.#items.byKey(item, reading));
@@ -83,34 +83,47 @@ export class RowLinks {
 
   /** Selects the owner, if the caller sees the item. Their keys are the first parameters; `before` is the number of these. */
   #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all', before: number): QueryText {
-    const item = this.#dialect.sql.parameter(2);
     return this.#owners.selecting(condition, before, (next) =>
-      seen === 'all' ? noText : isSeenText(seen, item, next, this.#dialect),
+      seen === 'all' ? noText : isSeenText(seen, this.#item, next, this.#dialect),
     );
   }
 
+  /** The parameters with the key of the item. */
+  get #item(): readonly string[] {
+    return this.#itemKeys.map((_, i) => this.#dialect.sql.parameter(this.#owners.keys.length + i + 1));
+  }
+
   /** One statement that includes the lock and the change. */
-  #inOne(what: 'add' | 'remove', keys: Keys, { params, sql }: QueryText, reading: Reading): Step[] {
-    const item = this.#dialect.sql.parameter(2);
-    const isItem = [`${rootTableAlias}.${this.#itemKey} = ${item}`, 'exists (select 1 from _owner)'];
+  #inOne(what: 'add' | 'remove', keys: readonly unknown[], { params, sql }: QueryText, reading: Reading): Step[] {
+    const isItem = [this.#isItem(rootTableAlias), 'exists (select 1 from _owner)'];
     const shown = this.#items.reading(isItem, keys.length + params.length, reading);
-    const text = `with _owner as (${sql}), _change as (${this.#changeText(what, item)}) ${shown.sql}`;
+    const text = `with _owner as (${sql}), _change as (${this.#changeText(what)}) ${shown.sql}`;
     return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params, ...shown.params] }];
   }
 
   /** Selects the owner before the change: a restriction that depends on links may exclude it afterwards. */
-  #inSteps(what: 'add' | 'remove', keys: Keys, owning: Step, reading: Step): Step[] {
+  #inSteps(what: 'add' | 'remove', keys: readonly unknown[], owning: Step, reading: Step): Step[] {
     const { parameter } = this.#dialect.sql;
-    const change = `with _owner as (select ${parameter(1)} as key) ${this.#changeText(what, parameter(2))} returning 1`;
+    const own = this.#owners.keys.map((_, i) => `${parameter(i + 1)} as key${i}`).join(', ');
+    const change = `with _owner as (select ${own}) ${this.#changeText(what)} returning 1`;
     return [owning, { statement: statementOf(change), parameters: keys, mayBeEmpty: true }, reading];
   }
 
-  #changeText(what: 'add' | 'remove', item: string): string {
-    const { item: itemColumn, owner: ownerColumn, table } = this.#pivot;
-    if (what === 'remove')
-      return `delete from ${table} where ${ownerColumn} in (select key from _owner) and ${itemColumn} = ${item}`;
-    const keys = `select o.key, i.${this.#itemKey} from _owner as o, ${this.#itemTable} as i where i.${this.#itemKey} = ${item}`;
+  #isItem(alias: string): string {
+    return this.#itemKeys.map((key, i) => `${alias}.${key} = ${this.#item[i]}`).join(' and ');
+  }
+
+  #changeText(what: 'add' | 'remove'): string {
+    const { item, owner, table } = this.#pivot;
+    const names = owner.map((_, i) => `key${i}`);
+    if (what === 'remove') {
+      const isItem = item.map((column, i) => `${column} = ${this.#item[i]}`).join(' and ');
+      return `delete from ${table} where ${asRow(owner)} in (select ${names.join(', ')} from _owner) and ${isItem}`;
+    }
+    const columns = [...owner, ...item].join(', ');
+    const keys = [...names.map((name) => `o.${name}`), ...this.#itemKeys.map((key) => `i.${key}`)].join(', ');
+    const links = `select ${keys} from _owner as o, ${this.#itemTable} as i where ${this.#isItem('i')}`;
     // with named columns, the statement fails if the table could hold a link twice
-    return `insert into ${table} (${ownerColumn}, ${itemColumn}) ${keys} on conflict (${ownerColumn}, ${itemColumn}) do nothing`;
+    return `insert into ${table} (${columns}) ${links} on conflict (${columns}) do nothing`;
   }
 }

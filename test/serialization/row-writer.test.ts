@@ -158,7 +158,7 @@ describe('a row writer', () => {
 
   test('writes to-many rows by the key of their owner, and an empty list if there are none', () => {
     const item = compileRowWriter(objectOf([{ kind: 'value', name: 'n', column: 1, value: text }]), 'native');
-    const write = compileRowWriter(objectOf([{ kind: 'to-many', name: 'items', source: 0, column: 0 }]), 'native');
+    const write = compileRowWriter(objectOf([{ kind: 'to-many', name: 'items', source: 0, columns: [0] }]), 'native');
     const rows = new Map([
       [
         '1',

@@ -3,7 +3,8 @@ import type { ApiRequest } from '../../access/user.ts';
 import { type Problem, problem } from '../../errors.ts';
 import { groupsKey } from '../../model/groups.ts';
 import { isKindOf, modelName } from '../../model/hierarchy.ts';
-import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
+import { type Identifier, identifierParser } from '../../model/identifier.ts';
+import { hasKey } from '../../model/key-condition.ts';
 import { restrictedQuery } from '../../query/entities/restriction.ts';
 import { isSameVersion, RowChanged, readVersion } from '../../query/rows/row-version.ts';
 import { EntityVisibility } from '../../query/visibility/entity-visibility.ts';
@@ -140,7 +141,7 @@ class ReplayedRows {
   /** A row of another class: as it would be embedded. */
   async #other(meta: EntityMetadata, key: Identifier): Promise<object> {
     const { framework } = this.#api;
-    const entity = (await this.#em.findOne(meta.class, { [keyOf(meta).name]: key } as never)) as object | null;
+    const entity = (await this.#em.findOne(meta.class, hasKey(meta, key))) as object | null;
     const visibility = new EntityVisibility(framework.mapper, this.#em, framework.visibilityOf(this.#request));
     if (!entity || (await visibility.hiddenAmong([meta], [entity])).length > 0) throw gone(meta);
     return entity;

@@ -10,12 +10,13 @@ import type { Creatable, Create } from '../../declaration/names/create.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../../declaration/types.ts';
 import { type ActiveGroups, activeGroups } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
-import { identifierParser } from '../../model/identifier.ts';
+import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { readableProperty } from '../../model/readable-field.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
+import { compositeIdIn } from '../../route/composite-id.ts';
 import { EntityLocation } from '../../route/location.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { EntityStore } from '../../store/entity-store.ts';
@@ -80,13 +81,17 @@ export function compileApi(
   const checks = isOverridden(type, 'checkAccess');
   const mostBytes = framework.declaration.server.responseLimit * entityShare;
   const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes);
+  const parseId = identifierParser(meta, mapper.driver.getPlatform(), 'path');
   let hooks: ControllerHooks;
   let lists: ReadonlyMap<string, (groups: ActiveGroups) => ListRuntime> = new Map();
   const runtime: ApiRuntime = {
     framework,
     api,
     meta,
-    parseId: identifierParser(meta, mapper.driver.getPlatform(), 'path'),
+    parseId,
+    keyIn: isComposite(meta)
+      ? (request) => parseId(compositeIdIn(request, framework.pathRules))
+      : (request) => parseId((request.params as { id?: string }).id),
     controller: () => controller,
     rule: () => rule,
     get hooks() {

@@ -301,8 +301,7 @@ function customParts(
     };
   }
   const idOf = (request: ApiRequest) => {
-    const { id } = request.params as { id: string };
-    return api.parseId(id) ?? id;
+    return api.keyIn(request) ?? (request.params as { id: string }).id;
   };
   const find: RowReader['find'] = (asked, key, restriction) => api.entities.find(asked, key, restriction, writes(asked.method));
   const admit = api.loads

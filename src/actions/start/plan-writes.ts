@@ -7,7 +7,7 @@ import type { Writer } from '../../database/writer.ts';
 import type { ActionDeclaration, HttpMethod } from '../../declaration/types.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
-import { identifierParser } from '../../model/identifier.ts';
+import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
 import { canHideRows } from '../../query/entities/filters.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
@@ -103,6 +103,8 @@ export function planLink(
   const methods = accessorsFor(meta, property.name as string, target).methods;
   const hasMethods = (methods.add ?? methods.remove) !== null;
   const hasCode = hasMethods || hasRules(meta);
+  if (hasCode && (isComposite(meta) || isComposite(target)))
+    return inEntities(`methods or rules of ${meta.className} take part, and a key has several columns`);
   const work = unitOfWorkReason(mapper, meta, 'update');
   if (work) return inEntities(work);
   const named = association?.types.map(({ value }) => mapper.getMetadata().get(value as never).class) ?? [];

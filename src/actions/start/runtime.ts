@@ -11,7 +11,7 @@ import type { ApiDeclaration, Declaration, HttpMethod } from '../../declaration/
 import type { FieldChoice } from '../../model/field-choice.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
-import type { IdentifierParser } from '../../model/identifier.ts';
+import type { Identifier, IdentifierParser } from '../../model/identifier.ts';
 import { guardUnloaded } from '../../model/unloaded.ts';
 import type { ListPlan } from '../../query/entities/key-query.ts';
 import { ReferenceResolver } from '../../query/entities/reference.ts';
@@ -175,6 +175,8 @@ export interface ApiRuntime {
   readonly api: ApiDeclaration;
   readonly meta: EntityMetadata;
   readonly parseId: IdentifierParser;
+  /** The key in the path of a request; undefined if no row can have it. */
+  readonly keyIn: (request: ApiRequest) => Identifier | undefined;
   readonly hooks: ControllerHooks;
   /** The hooks that have to be called. */
   readonly overrides: ReadonlySet<HookName>;

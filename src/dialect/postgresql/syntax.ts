@@ -15,6 +15,10 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   typedParameter: (position, type) => `$${position}::${type}`,
   literalCast,
   among: (column, list) => [...column, ' = any(', list, ')'],
+  amongKeys(columns, types, list) {
+    const values = types.map((type, i) => `(_key.value ->> ${i})::${type}`);
+    return `(${columns.join(', ')}) in (select ${values.join(', ')} from jsonb_array_elements(${list}::jsonb) as _key(value))`;
+  },
   isNotTrue: (condition) => ['(', ...condition, ') is not true'],
   matches(column, { bind, collation, isPadded, text }) {
     // the blanks that pad a column are not part of the text

@@ -6,6 +6,10 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   typedParameter: (position) => `?${position}`,
   literalCast: () => '',
   among: (column, list) => [...column, ' in (select value from json_each(', list, '))'],
+  amongKeys(columns, _types, list) {
+    const values = columns.map((_, i) => `json_extract(value, '$[${i}]')`);
+    return `(${columns.join(', ')}) in (select ${values.join(', ')} from json_each(${list}))`;
+  },
   isNotTrue: (condition) => ['not coalesce((', ...condition, '), 0)'],
   matches(column, { bind, text }) {
     // SQLite itself ignores the case of ASCII letters, and is faster than a function in JavaScript

@@ -10,6 +10,7 @@ import {
 import { type HttpMethod, httpMethods } from '../../declaration/types.ts';
 import type { Identifier } from '../../model/identifier.ts';
 import { explainMatch } from '../../route/explain-match.ts';
+import { idSegment } from '../../route/location.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
 import { suiteCoverage } from './suite-coverage.ts';
@@ -235,7 +236,8 @@ function pathOf({ options }: Suite, { action, formats, name, path }: RouteRecord
   });
   const filled = path.replace(/\{(\w+)\}/g, (_, placeholder: string) => {
     if (placeholder === '_format') return formats.includes('json') ? 'json' : (formats[0] ?? '');
-    const value = placeholder === 'id' && id !== null ? String(id) : options.parameters?.[placeholder];
+    if (placeholder === 'id' && id !== null) return idSegment(id);
+    const value = options.parameters?.[placeholder];
     if (value === undefined)
       throw new Error(`the path ${path} of ${name} has a placeholder: set parameters: { ${placeholder}: … }`);
     return encodeURIComponent(value);

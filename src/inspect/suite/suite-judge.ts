@@ -10,8 +10,10 @@ import type { Creatable } from '../../declaration/names/create.ts';
 import type { ApiDeclaration, HttpMethod, SecurityDeclaration } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
-import { type Identifier, identifierParser, keyOf } from '../../model/identifier.ts';
+import { entityKey, type Identifier, identifierParser } from '../../model/identifier.ts';
+import { hasOneOf } from '../../model/key-condition.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
+import { keyOrder } from '../../query/entities/keys.ts';
 import type { AnyQueryBuilder } from '../../query/entities/restriction.ts';
 import { toProblem } from '../../response/problem-document.ts';
 import type { RouteRecord } from '../../route/record.ts';
@@ -58,14 +60,14 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
   async function rowsOf(record: RouteRecord): Promise<readonly Identifier[] | null> {
     if (!record.api || !record.single) return null;
     const meta = metaOf(mapper, record.api.class.value);
-    const orderBy = { [keyOf(meta).name]: 'asc' } as never;
+    const orderBy = keyOrder(meta) as never;
     const rows = await mapper.em.fork().find(meta.class, {} as never, { limit: mostRows, orderBy });
     const { name } = record.api;
     for (const row of rows as object[]) {
       const id = ids[name]?.(row as never);
       if (id !== undefined) named.set(`${name} ${keyText(row)}`, id);
     }
-    return rows.map((row) => helper(row as object).getPrimaryKey() as Identifier);
+    return rows.map((row) => entityKey(row as object));
   }
 
   /** The id of a row in the path of a route. */
@@ -94,9 +96,9 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       const isList = actionOf(record, request.method as HttpMethod) === 'list';
       return [{ key: null, ...decision, rejection, verdict: isList ? 'rejected' : 'granted' }];
     }
-    const among = { [keyOf(meta).name]: { $in: keys } } as never;
-    const rows = new Map(((await state.em.find(meta.class, among)) as object[]).map((row) => [keyText(row), row]));
-    if (query && isPlain(query)) query.andWhere(among);
+    const among = () => ({ $and: [hasOneOf(meta, mapper.driver.getPlatform(), keys)] }) as never;
+    const rows = new Map(((await state.em.find(meta.class, among())) as object[]).map((row) => [keyText(row), row]));
+    if (query && isPlain(query)) query.andWhere(among());
     const visible = query ? new Set(((await query.getResultList()) as object[]).map(keyText)) : rows;
     const judgements: Judgement[] = [];
     for (const key of keys) {
@@ -120,9 +122,9 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     const state = new RequestState(request, mapper);
     const { query } = await restricted(record, meta, state, request);
     if (query === null) return state.em.count(meta.class);
-    const keys = ((await query.getResultList()) as object[]).map((row) => helper(row).getPrimaryKey());
+    const keys = ((await query.getResultList()) as object[]).map((row) => entityKey(row));
     // the mapper applies the default filters of models
-    return state.em.fork().count(meta.class, { [keyOf(meta).name]: { $in: keys } } as never);
+    return state.em.fork().count(meta.class, { $and: [hasOneOf(meta, mapper.driver.getPlatform(), keys)] } as never);
   }
 
   async function decide(
@@ -229,7 +231,7 @@ function rejectionIn(error: unknown, api: ApiDeclaration, method: keyof ApiContr
 }
 
 function keyText(row: object): string {
-  return String(helper(row).getPrimaryKey());
+  return String(entityKey(row));
 }
 
 function isPlain({ state }: AnyQueryBuilder): boolean {

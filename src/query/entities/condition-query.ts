@@ -1,6 +1,6 @@
 import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
 import { LruCache } from '../../database/lru-cache.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { keyNames } from '../../model/key-condition.ts';
 import { noText, type QueryText } from '../rows/bound-statement.ts';
 import { builtQuery, deferredShape, type Shape } from './deferred-query.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
@@ -84,7 +84,7 @@ function shapedCondition(meta: EntityMetadata, shape: Shape, write: () => RowCon
 
 /** The condition as MikroORM writes it, which takes longer than all the rest of a request for one row. */
 function writtenCondition(query: AnyQueryBuilder, meta: EntityMetadata, isOfRowAlone: boolean): RowCondition | null {
-  const keys = query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as unknown as AnyQueryBuilder;
+  const keys = query.unsetFlag(QueryFlag.DISTINCT).select(keyNames(meta)) as unknown as AnyQueryBuilder;
   const { ctes, joins, where } = clausesOf(keys);
   // conditions on associations become joins only when the query is written
   if ((joins?.length ?? 0) > 0 || (ctes?.length ?? 0) > 0) return null;

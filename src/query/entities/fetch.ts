@@ -1,8 +1,9 @@
-import { type EntityMetadata, helper, raw } from '@mikro-orm/core';
+import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import type { SortKey } from '../../declaration/types.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { entityKey, type Identifier } from '../../model/identifier.ts';
+import { hasKey, hasOneOf, isSelected } from '../../model/key-condition.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
 import { applyListQuery } from '../list/apply-list-query.ts';
 import { emptyListQuery, type ListQuery } from '../list/list-query.ts';
@@ -30,12 +31,11 @@ export async function fetchOne(
   restriction: AnyQueryBuilder | null,
   sort: readonly SortKey[] = [],
 ): Promise<object | null> {
-  const { name } = keyOf(meta);
-  if (!restriction) return em.findOne(meta.class, { [name]: id } as never);
+  if (!restriction) return em.findOne(meta.class, hasKey(meta, id));
   // One statement: a row that leaves the restriction meanwhile is not shown. Only the restriction names the key: outside of it,
   // the database would find out about a missing row before it evaluates the restriction, and so sooner than about a hidden one.
-  const { params, sql } = keysAmong(em, meta, restriction, [id], sort);
-  return em.findOne(meta.class, { [name]: { $in: raw(sql, [...params]) } } as never);
+  const among = isSelected(meta, em.getPlatform(), keysAmong(em, meta, restriction, [id], sort));
+  return em.findOne(meta.class, { $and: [among] } as never);
 }
 
 /** Fetches a window of the model's rows in a total order, and the number of all rows. */
@@ -132,13 +132,14 @@ export async function rowsOf(
   among: Among | null = null,
 ): Promise<readonly object[]> {
   if (keys.length === 0) return [];
-  const { name } = keyOf(meta);
+  const platform = em.getPlatform();
   const selected = among && keysSelected(em, meta, among.query, among.sort);
-  const isSelected = selected ? [{ [name]: { $in: raw(selected.sql, [...selected.params]) } }] : [];
-  const read = (some: readonly unknown[]) => em.find(meta.class, { $and: [{ [name]: { $in: some } }, ...isSelected] } as never);
+  const conditions = () => (selected ? [isSelected(meta, platform, selected)] : []);
+  const read = (some: readonly unknown[]) =>
+    em.find(meta.class, { $and: [hasOneOf(meta, platform, some), ...conditions()] } as never);
   const rows = await (among ? readInSteps(keys, among.mostBytes, read) : read(keys));
   const position = new Map(keys.map((key, index) => [String(key), index]));
-  const placeOf = (row: object) => position.get(String(helper(row).getPrimaryKey())) ?? 0;
+  const placeOf = (row: object) => position.get(String(entityKey(row))) ?? 0;
   return rows.sort((a, b) => placeOf(a) - placeOf(b));
 }
 

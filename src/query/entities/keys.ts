@@ -1,8 +1,10 @@
-import { type EntityMetadata, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
+import { type EntityMetadata, type Platform, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
+import { keyFrom } from '../../model/composite-key.ts';
+import { type Identifier, isComposite, keyOf, keyParts } from '../../model/identifier.ts';
+import { amongText, databaseKey, hasOneOf, keyColumnsOf, keyNames } from '../../model/key-condition.ts';
 import type { Counted } from '../../response/collection.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import { type CountSource, countRows } from '../rows/count.ts';
@@ -37,10 +39,27 @@ export function countSource(
 ): CountSource {
   if (!isPlain(query)) {
     const { sql, params } = shapedKeys(em, meta, query, []);
-    return { all: { sql: `select count(distinct row_key) as n from (${sql}) as selected`, params }, rows: null };
+    return { all: { sql: countDistinct(meta, sql), params }, rows: null };
   }
-  const counting = query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder;
-  return { all: counting.toQuery(), rows: mode === 'exact' ? null : plainKeys(meta, query.clone(['orderBy'])).toQuery() };
+  return { all: countPlain(meta, query), rows: mode === 'exact' ? null : plainKeys(meta, query.clone(['orderBy'])).toQuery() };
+}
+
+function countDistinct(meta: EntityMetadata, sql: string): string {
+  const keys = rowKeys(meta).join(', ');
+  if (!isComposite(meta)) return `select count(distinct ${keys}) as n from (${sql}) as selected`;
+  return `select count(*) as n from (select distinct ${keys} from (${sql}) as selected) as counted`;
+}
+
+function countPlain(meta: EntityMetadata, query: AnyQueryBuilder): QueryText {
+  if (!isComposite(meta))
+    return (query.clone(['orderBy']).count(keyOf(meta).name as never, false) as unknown as AnyQueryBuilder).toQuery();
+  const { sql, params } = plainKeys(meta, query.clone(['orderBy'])).toQuery();
+  return { sql: `select count(*) as n from (${sql}) as selected`, params };
+}
+
+/** The names of the key columns in statements of {@link placedKeys}. */
+function rowKeys(meta: EntityMetadata): string[] {
+  return isComposite(meta) ? keyParts(meta).map((_, i) => `row_key${i}`) : ['row_key'];
 }
 
 /**
@@ -52,13 +71,15 @@ export async function sentKeys(em: RequestEntityManager, meta: EntityMetadata, {
   return rows.map(keyReader(em, meta));
 }
 
-/** Reads the key in the first column of a row, as MikroORM has it. */
+/** Reads the key in the first columns of a row, as MikroORM has it. */
 export function keyReader(em: RequestEntityManager, meta: EntityMetadata): (row: object) => unknown {
-  const { customType } = keyOf(meta);
+  const parts = keyParts(meta);
   const platform = em.getPlatform();
   return (row) => {
-    const [value] = Object.values(row);
-    return customType ? customType.convertToJSValue(value, platform) : value;
+    const values = Object.values(row);
+    return keyFrom(
+      parts.map(({ leaf: { customType } }, i) => (customType ? customType.convertToJSValue(values[i], platform) : values[i])),
+    );
   };
 }
 
@@ -84,7 +105,7 @@ export function orderedKeys(
   window: Window = everything,
   backwards = false,
 ): QueryText {
-  if (!isPlain(query)) return placed(placedKeys(em, meta, query, sort), narrowed(windowOf(query), window));
+  if (!isPlain(query)) return placed(meta, placedKeys(em, meta, query, sort), narrowed(windowOf(query), window));
   const keys = plainKeys(meta, inTotalOrder(query.clone(), meta, sort, backwards));
   return (window === everything ? keys : (keys.limit(window.limit, window.offset) as AnyQueryBuilder)).toQuery();
 }
@@ -97,13 +118,20 @@ export function keysAmong(
   ids: readonly unknown[],
   sort: readonly SortKey[],
 ): QueryText {
-  const { customType, name } = keyOf(meta);
-  if (isPlain(query)) return plainKeys(meta, query.clone(['orderBy']).andWhere({ [name]: { $in: ids } } as never)).toQuery();
   const platform = em.getPlatform();
+  if (isPlain(query)) return plainKeys(meta, query.clone(['orderBy']).andWhere(hasOneOf(meta, platform, ids) as never)).toQuery();
   const { sql, params } = shapedKeys(em, meta, query, sort);
-  const values = ids.map((id) => (customType ? customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id));
-  const among = `row_key in (${values.map(() => '?').join(', ')})`;
-  return { sql: `select distinct row_key from (${sql}) as selected where ${among}`, params: [...params, ...values] };
+  const keys = rowKeys(meta);
+  const among = isComposite(meta) ? amongText(meta, platform, keys, ids) : amongValues(meta, platform, ids);
+  return {
+    sql: `select distinct ${keys.join(', ')} from (${sql}) as selected where ${among.sql}`,
+    params: [...params, ...among.params],
+  };
+}
+
+function amongValues(meta: EntityMetadata, platform: Platform, ids: readonly unknown[]): QueryText {
+  const params = ids.flatMap((id) => databaseKey(meta, platform, id));
+  return { sql: `row_key in (${params.map(() => '?').join(', ')})`, params };
 }
 
 /** Whether a key is among those that a query selects. */
@@ -119,15 +147,15 @@ export async function hasKey(
 
 /** A plain query that selects keys. */
 function plainKeys(meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
-  return query.unsetFlag(QueryFlag.DISTINCT).select(keyOf(meta).name as never) as AnyQueryBuilder;
+  return query.unsetFlag(QueryFlag.DISTINCT).select(keyNames(meta)) as AnyQueryBuilder;
 }
 
 /** The unordered keys of a query that joins, groups or limits. They can repeat, unless the query has a window. */
 function shapedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder, sort: readonly SortKey[]): QueryText {
   const keys = placedKeys(em, meta, query, sort);
   const window = windowOf(query);
-  if (isLimited(window)) return placed(keys, window);
-  return { sql: `select row_key from (${keys.sql}) as placed`, params: keys.params };
+  if (isLimited(window)) return placed(meta, keys, window);
+  return { sql: `select ${rowKeys(meta).join(', ')} from (${keys.sql}) as placed`, params: keys.params };
 }
 
 /**
@@ -138,18 +166,21 @@ function placedKeys(em: RequestEntityManager, meta: EntityMetadata, query: AnyQu
   const ordered = inTotalOrder(query.clone(['limit', 'offset']), meta, sort)
     .unsetFlag(QueryFlag.DISTINCT)
     .setFlag(QueryFlag.DISABLE_PAGINATE)
-    .select(keyOf(meta).name as never) as AnyQueryBuilder;
+    .select(keyNames(meta)) as AnyQueryBuilder;
   const order = clausesOf(ordered.clone() as AnyQueryBuilder).orderBy ?? '';
-  const quote = (name: string) => em.getPlatform().quoteIdentifier(name).toString();
-  const column = `${quote(query.mainAlias.aliasName)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const platform = em.getPlatform();
+  const names = rowKeys(meta);
+  const columns = keyColumnsOf(meta, platform, platform.quoteIdentifier(query.mainAlias.aliasName).toString());
+  const keys = columns.map((column, i) => raw(`${column} as ${names[i]}`));
   const body = (ordered.state.distinctOn ? ordered.clone() : ordered.clone(['orderBy'])) as AnyQueryBuilder;
-  body.select([raw(`${column} as row_key`), raw(`row_number() over (order by ${order}) as row_place`)] as never);
+  body.select([...keys, raw(`row_number() over (order by ${order}) as row_place`)] as never);
   return body.toQuery();
 }
 
 /** A window of the keys that {@link placedKeys} selects. */
-function placed({ sql, params }: QueryText, window: Window): QueryText {
-  const keys = `select row_key from (${sql}) as placed group by row_key order by min(row_place)`;
+function placed(meta: EntityMetadata, { sql, params }: QueryText, window: Window): QueryText {
+  const names = rowKeys(meta).join(', ');
+  const keys = `select ${names} from (${sql}) as placed group by ${names} order by min(row_place)`;
   if (!isLimited(window)) return { sql: keys, params };
   return { sql: `${keys} limit ? offset ?`, params: [...params, Math.min(window.limit, Number.MAX_SAFE_INTEGER), window.offset] };
 }
@@ -193,5 +224,5 @@ export function orderOf({ property, direction }: SortKey): QueryOrderMap<object>
 
 /** The end of every order, which makes it total. */
 export function keyOrder(meta: EntityMetadata, direction: SortKey['direction'] = 'asc'): QueryOrderMap<object> {
-  return { [keyOf(meta).name]: direction } as QueryOrderMap<object>;
+  return Object.fromEntries(meta.primaryKeys.map((name) => [name, direction])) as QueryOrderMap<object>;
 }

@@ -1,8 +1,16 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
 import { concreteClasses, isKindOf, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
-import { type Identifier, type IdentifierParser, identifierParser, keyOf } from '../../model/identifier.ts';
+import {
+  compositeIn,
+  type Identifier,
+  type IdentifierParser,
+  identifierParser,
+  isComposite,
+  keyOf,
+} from '../../model/identifier.ts';
+import { hasKey } from '../../model/key-condition.ts';
 import type { RequestVisibility } from '../visibility/visibility.ts';
 import { markUnchanged } from './hold-row.ts';
 
@@ -53,10 +61,10 @@ export class ReferenceResolver<Request> {
   ): Promise<Resolution> {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return { noObject: true };
     const keys = keysOf(metas);
-    const unknownKey = Object.keys(value).find((key) => !keys.id.has(key) && !keys.type.has(key));
+    const unknownKey = Object.keys(value).find((key) => !keys.id.has(key) && !keys.type.has(key) && !keys.parts.has(key));
     if (unknownKey !== undefined) return { unknownKey };
     const target = this.#choose(metas, pick(value, keys.type));
-    const id = target?.parseId(pick(value, keys.id));
+    const id = target?.parseId(isComposite(target.meta) ? compositeIn(value, keys.type) : pick(value, keys.id));
     if (!target || id === undefined) return { missing: true };
     const entity = await this.find(em, request, target.meta, id);
     return entity ? { entity } : { missing: true };
@@ -68,7 +76,7 @@ export class ReferenceResolver<Request> {
     const isSeen = visibility.isLimited(meta) ? await visibility.lookFor(concreteClasses(this.#mapper, meta), id) : seesAll;
     if (!isSeen) return null;
     const known = em.getUnitOfWork().getById(meta.class as never, id as never);
-    const entity = (await em.findOne(meta.class, { [keyOf(meta).name]: id } as never)) as object | null;
+    const entity = (await em.findOne(meta.class, hasKey(meta, id))) as object | null;
     if (!entity) return null;
     // a reference never changes the row that it points to
     if (!known) markUnchanged(em, [entity]);
@@ -96,16 +104,18 @@ export class ReferenceResolver<Request> {
 
 const seesAll = () => true;
 
-/** The accepted names: `id` and `type`, and the model's own names of its key and its discriminator. */
-function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string> } {
+/** The accepted names: `id` and `type`, and the model's own names of its key, or of the parts of it, and its discriminator. */
+function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string>; parts: Set<string> } {
   const id = new Set(['id']);
   const type = new Set(['type']);
+  const parts = new Set<string>();
   for (const meta of metas) {
-    if (!meta.compositePK) id.add(jsonName(keyOf(meta)));
+    if (isComposite(meta)) for (const property of meta.getPrimaryProps() as EntityProperty[]) parts.add(jsonName(property));
+    else id.add(jsonName(keyOf(meta)));
     const discriminator = discriminatorKey(meta);
     if (discriminator) type.add(discriminator);
   }
-  return { id, type };
+  return { id, type, parts };
 }
 
 function pick(value: object, keys: Set<string>): unknown {

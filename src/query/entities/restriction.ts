@@ -1,7 +1,8 @@
-import { type EntityMetadata, type EntityProperty, raw } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../../database/mapper.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { keyParts } from '../../model/identifier.ts';
+import { isSelected } from '../../model/key-condition.ts';
 import { type AnyQueryBuilder, builtQuery, deferredQuery, deferredShape } from './deferred-query.ts';
 import { isFiltered, isToOne } from './filters.ts';
 
@@ -75,14 +76,12 @@ function isCondition(condition: object | undefined): boolean {
 
 /** A union takes no further conditions, so its keys become a condition of another query. */
 function unionQuery(em: RequestEntityManager, meta: EntityMetadata, query: AnyQueryBuilder): AnyQueryBuilder {
-  const { name, fieldNames } = keyOf(meta);
   const { sql, params } = query.toQuery();
-  const column = em
-    .getPlatform()
-    .quoteIdentifier(fieldNames[0] as string)
-    .toString();
+  const platform = em.getPlatform();
+  const columns = keyParts(meta).map(({ column }) => platform.quoteIdentifier(column));
   const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
-  return outer.where({ [name]: { $in: raw(`select ${column} from (${sql}) as united`, [...params]) } } as never);
+  const keys = { sql: `select ${columns.join(', ')} from (${sql}) as united`, params };
+  return outer.where(isSelected(meta, platform, keys) as never);
 }
 
 /** Whether the selection of a row depends on other rows, so that a further condition would let other rows through. */

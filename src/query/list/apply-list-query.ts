@@ -1,7 +1,7 @@
-import { type EntityMetadata, raw } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { isSelected } from '../../model/key-condition.ts';
 import { keysSelected } from '../entities/keys.ts';
 import { type AnyQueryBuilder, choosesRows, rootAlias } from '../entities/restriction.ts';
 import { conditionText } from './condition.ts';
@@ -34,7 +34,7 @@ function among(
   query: AnyQueryBuilder,
   sort: readonly SortKey[],
 ): AnyQueryBuilder {
-  const { params, sql } = keysSelected(em, meta, query, sort);
+  const keys = keysSelected(em, meta, query, sort);
   const outer = em.createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder;
-  return outer.where({ [keyOf(meta).name]: { $in: raw(sql, [...params]) } } as never);
+  return outer.where(isSelected(meta, em.getPlatform(), keys) as never);
 }

@@ -3,6 +3,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { type AssociationField, type FieldPlan, jsonName, targetsOf } from '../../model/field-plan.ts';
 import { concreteClasses, discriminatorProperty, isKindOf } from '../../model/hierarchy.ts';
+import { isComposite } from '../../model/identifier.ts';
 import { readableField } from '../../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { isFiltered } from '../entities/filters.ts';
@@ -118,7 +119,7 @@ class PathBuilder {
     if (this.#isHiding(target) || conditions.length > 0) return null;
     refuseFiltered(this.#mapper, metadata);
     const { field } = readable(plan, rest);
-    if (!field.metadata.primary || field.kind !== 'scalar' || target.compositePK) return null;
+    if (!field.metadata.primary || field.kind !== 'scalar' || isComposite(target)) return null;
     const sql = [...place.alias, `.${column}`];
     return { column: { property: field.metadata, kind: this.#kindOf(field.metadata, target), sql } };
   }

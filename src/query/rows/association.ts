@@ -3,7 +3,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Pieces } from '../../dialect/dialect.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { hasDiscriminator, isTablePerType } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { keyParts } from '../../model/identifier.ts';
 import { columnOf, quoted, tableOf } from './table-name.ts';
 
 /** Thrown while statements are planned, with the reason why only MikroORM can read the rows of a model. */
@@ -16,17 +16,25 @@ export function plainTable(mapper: Mapper, meta: EntityMetadata): string {
   return tableOf(mapper, meta);
 }
 
-/** The column of a model's key. */
-export function keyColumn(mapper: Mapper, meta: EntityMetadata): string {
-  const columns = meta.compositePK ? [] : keyOf(meta).fieldNames;
-  if (columns.length !== 1) throw new NotCompilable(`${meta.className} has a key of several columns`);
-  return quoted(mapper, columns[0] as string);
+/** The columns of a model's key. */
+export function keyColumns(mapper: Mapper, meta: EntityMetadata): string[] {
+  return keyParts(meta).map(({ column }) => quoted(mapper, column));
 }
 
 /** The foreign key column of an association; null if it has no single one. */
 export function foreignKey(mapper: Mapper, property: EntityProperty): string | null {
-  const isOwn = property.owner || property.kind === ReferenceKind.MANY_TO_ONE;
-  return isOwn && !property.polymorphic && property.fieldNames?.length === 1 ? columnOf(mapper, property) : null;
+  return holdsForeignKey(property) && property.fieldNames.length === 1 ? columnOf(mapper, property) : null;
+}
+
+/** The foreign key columns of an association, in the order of the key columns of its target. */
+export function foreignColumns(mapper: Mapper, property: EntityProperty, target: EntityMetadata): string[] {
+  return inKeyOrder(mapper, property, target, property.fieldNames, keyParts(target).length);
+}
+
+/** Whether the rows of the association's owner hold the key of one class of rows. */
+export function holdsForeignKey({ fieldNames, kind, owner, polymorphic }: EntityProperty): boolean {
+  const isOwn = owner || kind === ReferenceKind.MANY_TO_ONE;
+  return isOwn && !polymorphic && (fieldNames?.length ?? 0) > 0;
 }
 
 /** The column that tells the class of a row. */
@@ -43,20 +51,20 @@ export function classConditions(mapper: Mapper, meta: EntityMetadata, alias: str
   return [`${alias}.${discriminatorColumn(mapper, meta)} in (${values.join(', ')})`];
 }
 
-/** The table of a many-to-many association, its name and its two columns in SQL. */
+/** The table of a many-to-many association, its name and its columns in SQL. */
 export interface Pivot {
   readonly table: string;
-  readonly owner: string;
-  readonly item: string;
+  readonly owner: readonly string[];
+  readonly item: readonly string[];
 }
 
-/** The rows of one class in an association: those of `from` whose `column` equals `ownColumn` of the row that has it. */
+/** The rows of one class in an association: those of `from` whose `columns` equal `ownColumns` of the row that has it. */
 export interface AssociatedRows {
   /** The table under its alias, joined to the pivot table if there is one. */
   readonly from: string;
-  readonly column: string;
-  /** The column of the row that has the association, without alias. */
-  readonly ownColumn: string;
+  readonly columns: readonly string[];
+  /** The columns of the row that has the association, without alias. */
+  readonly ownColumns: readonly string[];
   /** The type column that the row must also match, if it can point to rows of several classes. */
   readonly ownType: { readonly column: string; readonly value: string } | null;
   /** Conditions on the rows themselves. */
@@ -79,49 +87,62 @@ export function associatedRows(
   const shared = { from: table, ownType: null, conditions: classConditions(mapper, target, alias) };
   if (property.kind === ReferenceKind.MANY_TO_MANY) {
     const pivot = pivotOf(mapper, property);
-    const on = `${alias}.${keyColumn(mapper, target)} = ${pivotAlias}.${pivot.item}`;
+    const on = keyColumns(mapper, target).map((key, i) => `${alias}.${key} = ${pivotAlias}.${pivot.item[i]}`);
     return {
       ...shared,
-      from: `${pivot.table} as ${pivotAlias} inner join ${table} on ${on}`,
-      column: `${pivotAlias}.${pivot.owner}`,
-      ownColumn: keyColumn(mapper, owner),
+      from: `${pivot.table} as ${pivotAlias} inner join ${table} on ${on.join(' and ')}`,
+      columns: pivot.owner.map((column) => `${pivotAlias}.${column}`),
+      ownColumns: keyColumns(mapper, owner),
     };
   }
-  const key = `${alias}.${keyColumn(mapper, target)}`;
+  const keys = keyColumns(mapper, target).map((key) => `${alias}.${key}`);
   if (property.polymorphic) {
     const [type, ...columns] = property.fieldNames;
     const value = Object.entries(property.discriminatorMap ?? {}).find(([, cls]) => cls === target.class)?.[0];
     if (value === undefined) throw new NotCompilable(`"${String(property.name)}" has a type without a name`);
     const ownType = { column: quoted(mapper, type as string), value: literal(value) };
-    return { ...shared, column: key, ownColumn: single(mapper, property, columns), ownType };
+    return { ...shared, columns: keys, ownColumns: inKeyOrder(mapper, property, target, columns, keys.length), ownType };
   }
   if (property.kind === ReferenceKind.MANY_TO_ONE || (property.kind === ReferenceKind.ONE_TO_ONE && property.owner))
-    return { ...shared, column: key, ownColumn: single(mapper, property, property.fieldNames) };
+    return { ...shared, columns: keys, ownColumns: inKeyOrder(mapper, property, target, property.fieldNames, keys.length) };
   const inverse = target.properties[property.mappedBy as never] as EntityProperty;
   if (inverse.polymorphic) throw new NotCompilable(`"${String(property.name)}" belongs to rows of several classes`);
-  const column = single(mapper, property, inverse.joinColumns ?? inverse.fieldNames);
-  return { ...shared, column: `${alias}.${column}`, ownColumn: keyColumn(mapper, owner) };
+  const ownColumns = keyColumns(mapper, owner);
+  const columns = inKeyOrder(mapper, inverse, owner, inverse.joinColumns ?? inverse.fieldNames, ownColumns.length);
+  return { ...shared, columns: columns.map((column) => `${alias}.${column}`), ownColumns };
 }
 
 /** The condition that associated rows belong to the row under `alias`. */
-export function belongsTo<Part>({ column, ownColumn, ownType }: AssociatedRows, alias: Pieces<Part>): Pieces<Part> {
-  const isTarget = [`${column} = `, ...alias, `.${ownColumn}`];
+export function belongsTo<Part>({ columns, ownColumns, ownType }: AssociatedRows, alias: Pieces<Part>): Pieces<Part> {
+  const isTarget = columns.flatMap((column, i) => [`${i > 0 ? ' and ' : ''}${column} = `, ...alias, `.${ownColumns[i]}`]);
   return ownType ? [...isTarget, ' and ', ...alias, `.${ownType.column} = ${ownType.value}`] : isTarget;
 }
 
 /** The pivot table of a many-to-many association. */
 export function pivotOf(mapper: Mapper, property: EntityProperty): Pivot {
   const { inverseJoinColumns, joinColumns, pivotTable } = property;
-  const owner = single(mapper, property, joinColumns);
-  const item = single(mapper, property, inverseJoinColumns);
-  if (!pivotTable || owner === item) throw new NotCompilable(`"${String(property.name)}" has no plain pivot table`);
+  const owner = joinColumns.map((name) => quoted(mapper, name));
+  const item = inverseJoinColumns.map((name) => quoted(mapper, name));
+  const isPlain = owner.length > 0 && item.length > 0 && !owner.some((column) => item.includes(column));
+  if (!pivotTable || !isPlain) throw new NotCompilable(`"${String(property.name)}" has no plain pivot table`);
   const names = pivotTable.split('.').map((part) => quoted(mapper, part));
   return { table: names.join('.'), owner, item };
 }
 
-function single(mapper: Mapper, property: EntityProperty, columns: readonly string[] | undefined): string {
-  if (columns?.length === 1) return quoted(mapper, columns[0] as string);
-  throw new NotCompilable(`"${String(property.name)}" is not an association by a single column`);
+/** The columns of a foreign key, in the order of the key columns to which they refer. */
+function inKeyOrder(
+  mapper: Mapper,
+  property: EntityProperty,
+  target: EntityMetadata,
+  columns: readonly string[],
+  count: number,
+): string[] {
+  if (columns.length !== count) throw new NotCompilable(`"${String(property.name)}" does not hold the key of its rows`);
+  const { referencedColumnNames: referenced = [] } = property;
+  return keyParts(target).map(({ column }, i) => {
+    const found = referenced.length === count ? referenced.indexOf(column) : -1;
+    return quoted(mapper, columns[found >= 0 ? found : i] as string);
+  });
 }
 
 /** Rejects associations with restrictions or mappings of their own. */

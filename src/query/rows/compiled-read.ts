@@ -5,9 +5,10 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Step } from '../../database/writer.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { keyFrom, valuesOf } from '../../model/composite-key.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
-import { valueKindOf } from '../../model/value-kind.ts';
+import { hasWideKey, type Identifier } from '../../model/identifier.ts';
+import { asRow } from '../../model/key-condition.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { conditionOf } from '../entities/condition-query.ts';
@@ -62,7 +63,7 @@ export class CompiledRead {
   readonly limited: readonly EntityMetadata[];
   readonly #embedded: EmbeddedRows;
   readonly #filters: readonly string[];
-  readonly #keyColumn: number;
+  readonly #keyColumns: readonly number[];
   readonly #versionText: (value: unknown) => string | null;
   readonly #one: Statement;
   readonly #counter: RowCounter;
@@ -88,12 +89,12 @@ export class CompiledRead {
     this.#meta = meta;
     this.#platform = mapper.driver.getPlatform();
     this.#plan = plan;
-    const isWide = valueKindOf(keyOf(meta), this.#platform).kind === 'bigint' || holdsBigints(root.object);
+    const isWide = hasWideKey(meta, this.#platform) || holdsBigints(root.object);
     this.isWide = isWide;
     this.limited = plan.limited;
     this.#embedded = new EmbeddedRows(mapper, plan, isWide);
     this.#versionText = versionReader(meta, this.#platform);
-    this.#keyColumn = root.columns.indexOf(root.key);
+    this.#keyColumns = root.keys.map((key) => root.columns.indexOf(key));
     const orderOf: OrderOf = (keys, at) =>
       new ListOrder(executor, this.#dialect, root, { filters, isWide, seek: at, sort: planSort(mapper, meta, keys) });
     this.views = new ListViews(plan, executor.format, orderOf, orderOf(sort, seek));
@@ -122,13 +123,19 @@ export class CompiledRead {
   /** One row in a list, or an empty list. */
   one(id: Identifier, reading: Reading = {}): Promise<unknown[][]> {
     if (reading.visibility) return this.#oneThat(id, noText, reading);
-    return this.#executor.rows(this.#one, [this.#dialect.values.bindable(id)]);
+    return this.#executor.rows(this.#one, this.keyParameters(id));
   }
 
   /** The same as a step of a transaction. */
   byKey(id: Identifier, reading: Reading): Step {
-    const { params, sql } = this.#columnsSeen(reading)(1);
-    return { statement: this.#oneStatement(noText, sql), parameters: [this.#dialect.values.bindable(id), ...params] };
+    const keys = this.keyParameters(id);
+    const { params, sql } = this.#columnsSeen(reading)(keys.length);
+    return { statement: this.#oneStatement(noText, sql), parameters: [...keys, ...params] };
+  }
+
+  /** A key as parameters, one for each column. */
+  keyParameters(id: unknown): unknown[] {
+    return valuesOf(id).map((value) => this.#dialect.values.bindable(value));
   }
 
   /** The same among the rows that a query selects. */
@@ -144,18 +151,19 @@ export class CompiledRead {
 
   #oneThat(id: Identifier, condition: QueryText, reading: Reading): Promise<unknown[][]> {
     const { params } = condition;
-    const seen = this.#columnsSeen(reading)(params.length + 1);
+    const keys = this.keyParameters(id);
+    const seen = this.#columnsSeen(reading)(params.length + keys.length);
     const statement = this.#oneStatement(condition, seen.sql);
-    return this.#executor.rows(statement, [...params, this.#dialect.values.bindable(id), ...seen.params]);
+    return this.#executor.rows(statement, [...params, ...keys, ...seen.params]);
   }
 
   /** Reads the row with a key, if it fulfils a condition whose parameters come first. */
   #oneStatement({ params, sql }: QueryText, seen: string): Statement {
     return this.#ones.get(`${sql};${seen}`, () => {
-      const isKey = `${this.#plan.root.key} = ${this.#parameter(params.length + 1)}`;
+      const isKey = this.#plan.root.keys.map((key, i) => `${key} = ${this.#parameter(params.length + i + 1)}`);
       // the condition of a MikroORM query includes the filters already
       const others = sql === '' ? this.#filters : [sql];
-      return this.#statement(this.selectText([isKey, ...others], seen));
+      return this.#statement(this.selectText([...isKey, ...others], seen));
     });
   }
 
@@ -179,12 +187,16 @@ export class CompiledRead {
 
   /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
   afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
-    const { columns, joins, keyName } = this.#plan.root;
+    const { columns, joins, keyNames } = this.#plan.root;
     if (!this.#isReadWithin) {
-      const { params, sql } = this.#columnsSeen(reading)(1);
+      const { length } = keyNames;
+      const { params, sql } = this.#columnsSeen(reading)(length);
       return [
-        { statement: statementOf(`${change} returning ${keyName}`, true), parameters },
-        { statement: this.#oneStatement(noText, sql), parameters: ([changed]) => [changed?.[0], ...params] },
+        { statement: statementOf(`${change} returning ${keyNames.join(', ')}`, true), parameters },
+        {
+          statement: this.#oneStatement(noText, sql),
+          parameters: ([changed]) => [...(changed?.slice(0, length) ?? []), ...params],
+        },
       ];
     }
     const seen = this.#columnsSeen(reading)(parameters.length);
@@ -231,7 +243,8 @@ export class CompiledRead {
 
   /** The key of a row, as the database returns it. */
   keyOf(row: unknown[]): unknown {
-    return row[this.#keyColumn];
+    const [only] = this.#keyColumns;
+    return this.#keyColumns.length === 1 ? row[only as number] : keyFrom(this.#keyColumns.map((column) => row[column]));
   }
 
   /** The statement of all rows, in order. */
@@ -335,8 +348,8 @@ export class CompiledRead {
     const bound = condition && parametrized(condition, this.#dialect);
     if (!bound || bound.sql === '' || condition.isOfRowAlone || !isJoined) return bound;
     // SQL of the application may name columns without their table, and joined tables can have columns of the same name
-    const { key, table } = this.#plan.root;
-    return { sql: `${key} in (select ${key} from ${table} where ${bound.sql})`, params: bound.params };
+    const { keys, table } = this.#plan.root;
+    return { sql: `${asRow(keys)} in (select ${keys.join(', ')} from ${table} where ${bound.sql})`, params: bound.params };
   }
 
   /** A MikroORM query with separate parameters, so that its text is the same for every request. */

@@ -2,9 +2,12 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { keyListText, keyText } from '../../model/composite-key.ts';
 import type { RowField, RowObject, RowsByKey, VisibleKeys } from '../../serialization/row-writer.ts';
 import {
   isAt,
+  keyAt,
+  keyTextAt,
   pointsOf,
   pointsWithin,
   type SeenClasses,
@@ -13,7 +16,7 @@ import {
 } from '../visibility/visibility-columns.ts';
 import { noText, type QueryText, statementOf } from './bound-statement.ts';
 import type { RowPlan } from './row-plan.ts';
-import type { ManySelection } from './row-selection.ts';
+import type { ManySelection, TextColumn } from './row-selection.ts';
 
 /** Finds out which of these keys of a class, given with their texts, a caller can see. */
 export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<VisibleKeys>;
@@ -73,9 +76,12 @@ export class EmbeddedRows {
     return seen ? this.#rootColumns.select(seen, before) : noText;
   }
 
-  #statement({ columns, conditions, joins, object, order, owner, table }: ManySelection, isWide: boolean): Many['statement'] {
+  #statement(selection: ManySelection, isWide: boolean): Many['statement'] {
+    const { columns, conditions, joins, object, order, owner, ownerTypes, table } = selection;
     const { sql } = this.#dialect;
-    const isAmong = [sql.among([owner], sql.parameter(1)).join(''), ...conditions].join(' and ');
+    const isOwned =
+      owner.length === 1 ? sql.among([...owner], sql.parameter(1)).join('') : sql.amongKeys(owner, ownerTypes, sql.parameter(1));
+    const isAmong = [isOwned, ...conditions].join(' and ');
     const rest = `from ${[table, ...joins].join(' ')} where ${isAmong} order by ${order.sql}`;
     const own = columns.join(', ');
     const statement = (columnsSeen: string) => statementOf(`select ${own}${columnsSeen} ${rest}`, isWide || holdsBigints(object));
@@ -154,27 +160,52 @@ export class EmbeddedRows {
   }
 
   async #rowsFor(parents: unknown[][], many: Many, send: Send, visibility: EmbeddedVisibility | null): Promise<unknown[][]> {
-    const keys = new Set<unknown>();
-    for (const parent of parents) if (parent[many.parentColumn] !== null) keys.add(parent[many.parentColumn]);
-    if (keys.size === 0) return [];
+    const keys = keysIn(parents, many.parentColumns);
+    if (keys === null) return [];
     const columns = visibility && 'seen' in visibility ? many.columnsSeen.select(visibility.seen, 1) : noText;
-    return send.rows(many.statement(columns.sql), [this.#dialect.values.list(keys), ...columns.params]);
+    return send.rows(many.statement(columns.sql), [
+      Array.isArray(keys) ? keyListText(keys) : this.#dialect.values.list(keys),
+      ...columns.params,
+    ]);
   }
 }
 
+/** The keys in columns of rows, each once: values, or lists of values; null if there are none. */
+function keysIn(rows: readonly unknown[][], columns: readonly number[]): Set<unknown> | unknown[][] | null {
+  const [first] = columns as [number];
+  if (columns.length === 1) {
+    const keys = new Set<unknown>();
+    for (const row of rows) if (row[first] !== null) keys.add(row[first]);
+    return keys.size > 0 ? keys : null;
+  }
+  const keys = new Map<string, unknown[]>();
+  for (const row of rows) {
+    if (row[first] === null) continue;
+    const values = columns.map((column) => row[column]);
+    keys.set(keyText(values), values);
+  }
+  return keys.size > 0 ? [...keys.values()] : null;
+}
+
 /** The rows of each owner, in order; a text key is ordered by code unit, whatever the database's collation. */
-function grouped(rows: unknown[][], { order: { textColumn } }: ManySelection): RowsByKey {
+function grouped(rows: unknown[][], { order: { textColumns }, owner: { length } }: ManySelection): RowsByKey {
   const groups = new Map<unknown, unknown[][]>();
   for (const row of rows) {
-    const key = String(row[0]);
+    const key = length === 1 ? String(row[0]) : keyText(row.slice(0, length));
     const group = groups.get(key);
     if (group) group.push(row);
     else groups.set(key, [row]);
   }
-  if (textColumn !== null) {
-    for (const group of groups.values()) group.sort((a, b) => ((a[textColumn] as string) < (b[textColumn] as string) ? -1 : 1));
-  }
+  if (textColumns !== null) for (const group of groups.values()) group.sort((a, b) => compareRows(a, b, textColumns));
   return groups;
+}
+
+function compareRows(a: unknown[], b: unknown[], columns: readonly TextColumn[]): number {
+  for (const { column, isNumber } of columns) {
+    const [one, other] = isNumber ? [BigInt(a[column] as string), BigInt(b[column] as string)] : [a[column], b[column]];
+    if (one !== other) return (one as string) < (other as string) ? -1 : 1;
+  }
+  return 0;
 }
 
 /** Whether an object can hold integers beyond 2^53. */
@@ -190,10 +221,10 @@ function holdsBigint(field: RowField): boolean {
 
 function gather(rows: readonly unknown[][], points: readonly VisibilityPoint[], keys: readonly Map<string, unknown>[]): void {
   for (const row of rows) {
-    for (const point of points) if (isAt(row, point)) keys[point.seen]?.set(String(row[point.key]), row[point.key]);
+    for (const point of points) if (isAt(row, point)) keys[point.seen]?.set(keyTextAt(row, point), keyAt(row, point));
   }
 }
 
 function isSeen(row: unknown[], point: VisibilityPoint, seen: readonly VisibleKeys[]): boolean {
-  return !isAt(row, point) || seen[point.seen]?.has(String(row[point.key])) === true;
+  return !isAt(row, point) || seen[point.seen]?.has(keyTextAt(row, point)) === true;
 }

@@ -2,7 +2,7 @@ import { type EntityMetadata, type EntityProperty, Reference, ReferenceKind } fr
 import type { Mapper } from '../../database/mapper.ts';
 import { targetsOf } from '../../model/field-plan.ts';
 import { concreteClasses, hasDiscriminator } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { isComposite, type KeyPart, keyParts } from '../../model/identifier.ts';
 import { makerFor } from '../../model/private-members.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { dateOf, parsedJson } from '../../serialization/to-json.ts';
@@ -86,9 +86,8 @@ function referenceOf(property: EntityProperty, { add, alias, mapper, quote }: In
   const names = property.fieldNames;
   const wrap = property.ref ? (entity: object) => Reference.create(entity as never) : (entity: object) => entity;
   const readerOf = (target: EntityMetadata, name: string) => {
-    let key = keyOf(target);
-    while (key.targetMeta) key = keyOf(key.targetMeta);
-    const { read, sql } = columnReader(mapper, key, `${alias}.${quote(name)}`);
+    const { leaf } = keyParts(target)[0] as KeyPart;
+    const { read, sql } = columnReader(mapper, leaf, `${alias}.${quote(name)}`);
     const refer = compileReference(target);
     const column = add(sql);
     return (row: unknown[], context: InstanceContext) => {
@@ -98,7 +97,7 @@ function referenceOf(property: EntityProperty, { add, alias, mapper, quote }: In
       return property.mapToPk ? id : wrap(refer(id, context));
     };
   };
-  if (targets.some((target) => target.compositePK)) throw new NoInstance(`${String(property.name)} has a key of several columns`);
+  if (targets.some(isComposite)) throw new NoInstance(`${String(property.name)} has a key of several columns`);
   if (!property.polymorphic) {
     if (names.length !== 1 || !targets[0]) throw new NoInstance(`${String(property.name)} has several columns`);
     const read = readerOf(targets[0], names[0] as string);

@@ -11,6 +11,7 @@ import {
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { columnKinds } from '../../dialect/value-kind.ts';
+import { keyText } from '../../model/composite-key.ts';
 import { constructionOf } from '../../model/construction.ts';
 import { isToMany, ownProperties } from '../../model/field-plan.ts';
 import { keyOf } from '../../model/identifier.ts';
@@ -35,7 +36,7 @@ export type MakeInstance = (row: unknown[], many: ManyRows, context: InstanceCon
 export type InstanceValue = { readonly property: EntityProperty } & (
   | { readonly kind: 'value'; readonly column: number; readonly read: ((value: unknown) => unknown) | null }
   | { readonly kind: 'made'; readonly make: MakeInstance }
-  | { readonly kind: 'many'; readonly items: () => MakeInstance; readonly source: number; readonly column: number }
+  | { readonly kind: 'many'; readonly items: () => MakeInstance; readonly source: number; readonly columns: readonly number[] }
 );
 
 /** Thrown while an instance is planned, with the reason why the model's rows can only become entities of MikroORM. */
@@ -87,12 +88,12 @@ export function compileNew(meta: EntityMetadata): (context: InstanceContext) => 
 
 function collectionOf(
   owner: object,
-  { column, items, property, source }: Extract<InstanceValue, { kind: 'many' }>,
+  { columns, items, property, source }: Extract<InstanceValue, { kind: 'many' }>,
   row: unknown[],
   many: ManyRows,
   context: InstanceContext,
 ): Collection<object> {
-  const rows = many[source]?.get(String(row[column])) ?? [];
+  const rows = many[source]?.get(keyText(columns.map((column) => row[column]))) ?? [];
   const make = items();
   const collection = new Collection<object>(owner as never, rows.map((item) => make(item, many, context)) as never, true);
   collection.property = property as never;

@@ -77,7 +77,8 @@ export class ListOrder {
   #sharedWalk(): SharedWalk | null {
     const select = this.#dialect.sql.pagesAtOffsets;
     if (!select || this.#sort.columns.length !== 1) return null;
-    const { joins, key, table } = this.#root;
+    const { joins, table } = this.#root;
+    const key = this.#root.keys[0] as string;
     const several = (size: number) =>
       this.#statement(select({ columns: this.#columns, conditions: this.#own, joins, key, table, size }));
     return new SharedWalk(this.#executor, this.#whole.page, several);
@@ -137,9 +138,10 @@ export class ListOrder {
    */
   selected({ params, sql }: QueryText, more = noColumns): BoundStatement {
     const columns = more(params.length);
-    const { conditions, joins, key, table } = this.#root;
-    const selected = `with _selected(key) as (${sql}), _page as (select key, row_number() over () as place from _selected)`;
-    const rows = `from _page as page inner join ${table} on ${key} = page.key ${joins.join(' ')}${where(conditions)}`;
+    const { conditions, joins, table } = this.#root;
+    const names = this.#keyNames.join(', ');
+    const selected = `with _selected(${names}) as (${sql}), _page as (select ${names}, row_number() over () as place from _selected)`;
+    const rows = `from _page as page inner join ${table} on ${this.#isOnPage} ${joins.join(' ')}${where(conditions)}`;
     const text = `${selected} select ${this.#columnsOfSelected}${columns.sql} ${rows} order by page.place`;
     return { statement: this.#statement(text), parameters: [...params, ...columns.params] };
   }
@@ -170,11 +172,22 @@ export class ListOrder {
 
   /** Finds the keys of the page first, so that embedded rows are joined to these alone. */
   #page(condition: string, direction: Seek['direction'], limits: string, more = ''): string {
-    const { joins, key, table } = this.#root;
+    const { joins, table } = this.#root;
     const orderBy = this.#order(direction);
     const keys = `${this.#from(condition)} ${orderBy} ${limits}`;
     if (joins.length === 0) return `select ${this.#columns}${more} ${keys}`;
-    return `select ${this.#columns}${more} from (select ${key} as key ${keys}) as page inner join ${table} on ${key} = page.key ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
+    const selected = this.#keyNames.map((name, i) => `${this.#root.keys[i]} as ${name}`).join(', ');
+    return `select ${this.#columns}${more} from (select ${selected} ${keys}) as page inner join ${table} on ${this.#isOnPage} ${[...this.#sort.joins, ...joins].join(' ')} ${orderBy}`;
+  }
+
+  /** The names of the key columns in a selection of keys. */
+  get #keyNames(): readonly string[] {
+    const { keys } = this.#root;
+    return keys.length === 1 ? ['key'] : keys.map((_, i) => `key${i}`);
+  }
+
+  get #isOnPage(): string {
+    return this.#keyNames.map((name, i) => `${this.#root.keys[i]} = page.${name}`).join(' and ');
   }
 
   #from(condition: string, joins: readonly string[] = []): string {

@@ -2,7 +2,7 @@ import type { EntityMetadata, FilterDef } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { ApiDeclaration } from '../../declaration/types.ts';
 import { metaOf } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { asRow, keyColumnsOf, keyNames } from '../../model/key-condition.ts';
 import { conditionOf } from '../entities/condition-query.ts';
 import { isFiltered, isFixedCondition } from '../entities/filters.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from '../entities/restriction.ts';
@@ -44,13 +44,12 @@ export async function rootFilterOf(mapper: Mapper, meta: EntityMetadata): Promis
   if (!isPlain(query) || joinsFiltered(query))
     return { kind: 'entities', reason: `${meta.className} has a filter on more than its own row` };
   const platform = mapper.driver.getPlatform();
-  const quote = (name: string) => platform.quoteIdentifier(name).toString();
   const own = conditionOf(query.clone() as AnyQueryBuilder, meta);
   // SQL of the application may name columns without their table, and joined tables can have columns of the same name
   if (own?.isOfRowAlone) return { kind: 'fixed', conditions: own.sql === '' ? [] : [platform.formatQuery(own.sql, own.params)] };
   // if the query joins other tables, the condition is that it selects the key
-  const { sql, params } = (query.select(keyOf(meta).name as never) as unknown as AnyQueryBuilder).toQuery();
-  const key = `${quote(rootAlias)}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const { sql, params } = (query.select(keyNames(meta)) as unknown as AnyQueryBuilder).toQuery();
+  const key = asRow(keyColumnsOf(meta, platform, platform.quoteIdentifier(rootAlias).toString()));
   return { kind: 'fixed', conditions: [`${key} in (${platform.formatQuery(sql, params)})`] };
 }
 

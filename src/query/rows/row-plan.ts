@@ -1,9 +1,10 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
+import { keyParts } from '../../model/identifier.ts';
 import { versionOf } from '../../model/version.ts';
 import type { RowObject } from '../../serialization/row-writer.ts';
-import { classConditions, keyColumn } from './association.ts';
+import { classConditions, keyColumns } from './association.ts';
 import { type MakeInstance, NoInstance } from './instance.ts';
 import { planInstance } from './instance-plan.ts';
 import { type Embed, type ManySelection, RowPlanner, type RowSelection, readableTable, Selection } from './row-selection.ts';
@@ -11,10 +12,11 @@ import { versionColumns } from './row-version.ts';
 
 /** The selection of the rows of the model itself. */
 export interface RootSelection extends RowSelection {
-  /** The key column with its alias. */
-  readonly key: string;
-  /** The key column without alias. */
-  readonly keyName: string;
+  /** The key columns with their alias. */
+  readonly keys: readonly string[];
+  /** The key columns without alias, and their types. */
+  readonly keyNames: readonly string[];
+  readonly keyTypes: readonly string[];
   /** The table without alias. */
   readonly tableName: string;
   /** Whether the selection reads, or can read, other rows of a table than these. */
@@ -72,9 +74,9 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
   );
   const subject = options.withSubject ? subjectOf(selection, meta) : 'nobody asked for one';
   const version = options.withVersion ? versionOf(meta) : null;
-  const keyName = keyColumn(mapper, meta);
-  const key = `${rootTableAlias}.${keyName}`;
-  selection.add(key);
+  const keyNames = keyColumns(mapper, meta);
+  const keys = keyNames.map((name) => `${rootTableAlias}.${name}`);
+  for (const key of keys) selection.add(key);
   const versionColumn = version && selection.addColumn(rootTableAlias, version);
   const rowVersion = options.withRowVersion
     ? versionColumns(mapper, meta, rootTableAlias).map((sql) => selection.add(sql))
@@ -86,8 +88,9 @@ export function planRows(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, 
     joins: selection.joins,
     conditions: classConditions(mapper, meta, rootTableAlias),
     object,
-    key,
-    keyName,
+    keys,
+    keyNames,
+    keyTypes: keyParts(meta).map(({ type }) => type),
     tableName: table,
     reads: (other: string) => selection.reads(other),
   };

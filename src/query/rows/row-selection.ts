@@ -1,8 +1,8 @@
-import { type EntityMetadata, type EntityProperty, EventType, helper, Reference } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, EventType, Reference } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import { type AssociationField, type Field, type FieldPlan, isSamePlan, targetsOf } from '../../model/field-plan.ts';
 import { hasDiscriminator, isKindOf, metaOfEntity } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { entityKey, isComposite, keyParts } from '../../model/identifier.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import type { ReadComputed, RowField, RowObject, RowVariant, VisibleKeys } from '../../serialization/row-writer.ts';
 import type { VisibleRows } from '../../serialization/serializer.ts';
@@ -11,8 +11,9 @@ import {
   associatedRows,
   belongsTo,
   discriminatorColumn,
-  foreignKey,
-  keyColumn,
+  foreignColumns,
+  holdsForeignKey,
+  keyColumns,
   NotCompilable,
   plainTable,
   refuseNormalized,
@@ -38,12 +39,19 @@ export interface RowSelection {
 export interface ManySelection extends RowSelection {
   /** Which selection they belong to: a to-many before this one, or the root (null). */
   readonly parent: number | null;
-  /** The column of the parent's rows that holds the key of the owner. */
-  readonly parentColumn: number;
-  /** The column, in SQL, that holds that key here. It is also the first of the columns. */
-  readonly owner: string;
-  /** How the rows of one owner are sorted: the column in SQL, and its position if it is sorted by code unit. */
-  readonly order: { readonly sql: string; readonly textColumn: number | null };
+  /** The columns of the parent's rows that hold the key of the owner. */
+  readonly parentColumns: readonly number[];
+  /** The columns, in SQL, that hold that key here. They are also the first of the columns. */
+  readonly owner: readonly string[];
+  readonly ownerTypes: readonly string[];
+  /** How the rows of one owner are sorted: the columns in SQL, and the positions of those sorted by code unit. */
+  readonly order: { readonly sql: string; readonly textColumns: readonly TextColumn[] | null };
+}
+
+/** A key column by which rows are sorted, as a number or by code unit. */
+export interface TextColumn {
+  readonly column: number;
+  readonly isNumber: boolean;
 }
 
 /** Converts a value of any kind to what JSON can hold. */
@@ -64,7 +72,7 @@ interface PendingMany {
   readonly field: AssociationField;
   readonly owner: EntityMetadata;
   readonly source: number;
-  readonly parentColumn: number;
+  readonly parentColumns: readonly number[];
 }
 
 /** What the statements of one plan have in common. */
@@ -90,7 +98,7 @@ export class RowPlanner {
     const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
     return {
       isLimited: (meta) => this.#isLimited(meta),
-      shows: (entity) => shows(metaOfEntity(this.mapper, entity), helper(entity).getPrimaryKey()),
+      shows: (entity) => shows(metaOfEntity(this.mapper, entity), entityKey(entity)),
       showsKey: shows,
       computed: (_entity, _property, compute) => compute(),
     };
@@ -127,13 +135,13 @@ export class RowPlanner {
     }
   }
 
-  #selectMany({ field, owner, parentColumn, source }: PendingMany, inner: Selection, parent: number | null): ManySelection {
+  #selectMany({ field, owner, parentColumns, source }: PendingMany, inner: Selection, parent: number | null): ManySelection {
     const { metadata: property, plan } = field;
     const target = property.targetMeta as EntityMetadata;
     if (property.fixedOrder) throw new NotCompilable(`"${String(property.name)}" keeps an order of its own`);
     const alias = this.alias();
     const rows = this.associated(property, owner, target, alias, this.alias());
-    inner.add(rows.column);
+    for (const column of rows.columns) inner.add(column);
     const object = inner.embeddedObject(plan, target, alias, null);
     const order = property.orderBy ? this.#ownOrder(property, target, alias) : this.#keyOrder(target, alias, inner);
     if (this.items.has(source)) this.items.set(source, inner.instance(target, alias, plan));
@@ -145,16 +153,19 @@ export class RowPlanner {
       conditions: rows.conditions,
       object,
       parent,
-      parentColumn,
-      owner: rows.column,
+      parentColumns,
+      owner: rows.columns,
+      ownerTypes: keyParts(owner).map(({ type }) => type),
       order,
     };
   }
 
   #keyOrder(target: EntityMetadata, alias: string, inner: Selection): ManySelection['order'] {
-    const sql = `${alias}.${keyColumn(this.mapper, target)}`;
-    const isNumber = isNumberKey(valueKindOf(keyOf(target), this.mapper.driver.getPlatform()), target);
-    return { sql, textColumn: isNumber ? null : inner.add(sql) };
+    const keys = keyColumns(this.mapper, target).map((key) => `${alias}.${key}`);
+    const platform = this.mapper.driver.getPlatform();
+    const areNumbers = keyParts(target).map(({ leaf }) => isNumberKey(valueKindOf(leaf, platform), target));
+    const textColumns = () => keys.map((key, i) => ({ column: inner.add(key), isNumber: areNumbers[i] as boolean }));
+    return { sql: keys.join(', '), textColumns: areNumbers.every(Boolean) ? null : textColumns() };
   }
 
   /** The order that the model declares for a to-many association, if it is one by columns of the items; finally by key. */
@@ -167,7 +178,8 @@ export class RowPlanner {
         throw new NotCompilable(`${String(property.name)} is ordered by more than columns of its items`);
       return `${alias}.${columnOf(this.mapper, ordered)} ${direction}`;
     });
-    return { sql: [...columns, `${alias}.${keyColumn(this.mapper, target)}`].join(', '), textColumn: null };
+    const keys = keyColumns(this.mapper, target).map((key) => `${alias}.${key}`);
+    return { sql: [...columns, ...keys].join(', '), textColumns: null };
   }
 }
 
@@ -229,11 +241,11 @@ export class Selection implements SelectedColumns {
     const metas = [...plan.variants.keys()];
     const variants = object.variants.map((variant, i) => this.#planner.markLimited(variant, metas[i] as EntityMetadata));
     if (variants.every(({ seen }) => seen === undefined)) return object;
-    return { ...object, variants, key: this.#addKey(alias, meta) };
+    return { ...object, variants, keys: this.#addKey(alias, meta) };
   }
 
-  #addKey(alias: string, meta: EntityMetadata): number {
-    return this.add(`${alias}.${keyColumn(this.mapper, meta)}`);
+  #addKey(alias: string, meta: EntityMetadata): number[] {
+    return keyColumns(this.mapper, meta).map((key) => this.add(`${alias}.${key}`));
   }
 
   /** Makes instances of a class from the rows under an alias, with what a plan shows of their associations. */
@@ -265,7 +277,7 @@ export class Selection implements SelectedColumns {
     if (!showsMore || property.mapToPk) return null;
     const makers = targetsOf(property).map((target) => {
       const joined = this.#join(property, target, meta, alias);
-      return { presence: this.#addKey(joined, target), make: this.instance(target, joined, plan) };
+      return { presence: this.#addKey(joined, target)[0] as number, make: this.instance(target, joined, plan) };
     });
     const wrap = property.ref ? (entity: object) => Reference.create(entity as never) : (entity: object) => entity;
     const make: MakeInstance = (row, many, context) => {
@@ -277,11 +289,11 @@ export class Selection implements SelectedColumns {
   }
 
   #loadedMany(field: AssociationField, meta: EntityMetadata, alias: string): InstanceValue {
-    const column = this.#addKey(alias, meta);
-    const source = this.#source(field, meta, column);
+    const columns = this.#addKey(alias, meta);
+    const source = this.#source(field, meta, columns);
     const { items } = this.#planner;
     if (!items.has(source)) items.set(source, null);
-    return { kind: 'many', property: field.metadata, source, column, items: () => items.get(source) as MakeInstance };
+    return { kind: 'many', property: field.metadata, source, columns, items: () => items.get(source) as MakeInstance };
   }
 
   #field(field: Field, meta: EntityMetadata, alias: string): RowField {
@@ -303,8 +315,8 @@ export class Selection implements SelectedColumns {
         refuseUnusual(field.metadata);
         return this.#bareReference(field, alias) ?? this.#toOne(field, meta, alias);
       case 'to-many': {
-        const column = this.#addKey(alias, meta);
-        return { kind: 'to-many', name: field.name, source: this.#source(field, meta, column), column };
+        const columns = this.#addKey(alias, meta);
+        return { kind: 'to-many', name: field.name, source: this.#source(field, meta, columns), columns };
       }
     }
   }
@@ -321,11 +333,11 @@ export class Selection implements SelectedColumns {
   }
 
   /** The number of a to-many association. One that several classes inherit is fetched once for all of them. */
-  #source(field: AssociationField, owner: EntityMetadata, parentColumn: number): number {
+  #source(field: AssociationField, owner: EntityMetadata, parentColumns: readonly number[]): number {
     const { mappedBy, pivotTable, targetMeta } = field.metadata;
     const known = this.pending.find(
-      ({ field: other, parentColumn: column }) =>
-        column === parentColumn &&
+      ({ field: other, parentColumns: columns }) =>
+        String(columns) === String(parentColumns) &&
         other.property === field.property &&
         other.metadata.targetMeta === targetMeta &&
         other.metadata.mappedBy === mappedBy &&
@@ -334,7 +346,7 @@ export class Selection implements SelectedColumns {
     );
     if (known) return known.source;
     const source = this.#planner.source();
-    this.pending.push({ field, owner, source, parentColumn });
+    this.pending.push({ field, owner, source, parentColumns });
     return source;
   }
 
@@ -342,25 +354,29 @@ export class Selection implements SelectedColumns {
   #bareReference({ metadata: property, name, plan }: AssociationField, alias: string): RowField | null {
     refuseNormalized(plan);
     const [[target, fields] = [], ...others] = plan.variants;
-    const foreign = foreignKey(this.mapper, property);
-    if (!target || !fields || others.length > 0 || foreign === null || fields.some(({ metadata }) => !metadata.primary))
+    if (!target || !fields || others.length > 0 || !holdsForeignKey(property) || fields.some(({ metadata }) => !metadata.primary))
       return null;
-    const sql = `${alias}.${foreign}`;
-    const column = this.add(sql);
+    // parts of a key that are associations themselves can be hidden, and need their own rows
+    if (isComposite(target) && fields.some(({ kind }) => kind !== 'scalar')) return null;
+    const foreign = foreignColumns(this.mapper, property, target).map((column) => `${alias}.${column}`);
+    const columns = foreign.map((sql) => this.add(sql));
+    const parts = keyParts(target);
     const inner = fields.map((field): RowField => {
       if (field.kind !== 'scalar' || field.metadata.serializer || field.normalization)
         throw new NotCompilable(`${target.className}.${field.property} is not a plain key`);
-      return columnField(this, field, field.metadata, sql);
+      const at = parts.findIndex(({ property: part }) => part.name === field.metadata.name);
+      return columnField(this, field, field.metadata, foreign[at] as string);
     });
     const variant = this.#planner.markLimited({ type: null, fields: inner }, target);
-    return { kind: 'to-one', name, objects: [{ presence: column, discriminator: null, variants: [variant], key: column }] };
+    const presence = columns[0] as number;
+    return { kind: 'to-one', name, objects: [{ presence, discriminator: null, variants: [variant], keys: columns }] };
   }
 
   #toOne({ metadata: property, name, plan }: AssociationField, meta: EntityMetadata, alias: string): RowField {
     const objects = targetsOf(property).map((target) => {
       const variants = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
       const joined = this.#join(property, target, meta, alias);
-      return this.embeddedObject({ ...plan, variants }, target, joined, this.#addKey(joined, target));
+      return this.embeddedObject({ ...plan, variants }, target, joined, this.#addKey(joined, target)[0] as number);
     });
     return { kind: 'to-one', name, objects };
   }

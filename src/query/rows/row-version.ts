@@ -2,12 +2,13 @@ import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import { isTablePerType } from '../../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
+import type { Identifier } from '../../model/identifier.ts';
+import { asRow, databaseKey, keyColumnsOf } from '../../model/key-condition.ts';
 import { valueKindOf } from '../../model/value-kind.ts';
 import { versionOf, versionText } from '../../model/version.ts';
 import { dateOf } from '../../serialization/to-json.ts';
 import type { QueryText } from './bound-statement.ts';
-import { columnOf, quoted, tableOf } from './table-name.ts';
+import { quoted, tableOf } from './table-name.ts';
 
 /** Values that differ once a row was changed: PostgreSQL's `xmin`, on SQLite the columns of the row. */
 export type RowVersion = readonly unknown[];
@@ -40,8 +41,10 @@ function tablesOf(meta: EntityMetadata): EntityMetadata[] {
 }
 
 function subselect(mapper: Mapper, meta: EntityMetadata, own: EntityMetadata, alias: string, selected: string): string {
-  const key = (of: EntityMetadata) => columnOf(mapper, keyOf(of));
-  return `(select ${selected} from ${tableOf(mapper, own)} as part where part.${key(own)} = ${alias}.${key(meta.root)})`;
+  const platform = mapper.driver.getPlatform();
+  const keys = keyColumnsOf(meta.root, platform, alias);
+  const isSame = keyColumnsOf(own, platform, 'part').map((column, i) => `${column} = ${keys[i]}`);
+  return `(select ${selected} from ${tableOf(mapper, own)} as part where ${isSame.join(' and ')})`;
 }
 
 function columnsOf(meta: EntityMetadata): string[] {
@@ -64,18 +67,16 @@ export async function readVersion(
   { among = null, lock = false }: { readonly lock?: boolean; readonly among?: QueryText | null } = {},
 ): Promise<RowVersion | null> {
   const platform = mapper.driver.getPlatform();
-  const key = keyOf(meta.root);
   const columns = versionColumns(mapper, meta, 'e').map((sql, i) => `${sql} as v${i}`);
   // the lock allows others to refer to the row
   const locking = lock ? dialectOf(mapper).sql.rowLock('e') : '';
   const from = `${tableOf(mapper, meta.root)} as e`;
-  const column = `e.${columnOf(mapper, key)}`;
+  const keys = keyColumnsOf(meta.root, platform, 'e');
   // Not `in`: PostgreSQL would make a join of it that looks for the row first. That takes less time for a missing row than for a
   // hidden one.
-  const where = among ? `${column} = (${among.sql})` : `${column} = ?`;
+  const where = among ? `${asRow(keys)} = (${among.sql})` : keys.map((column) => `${column} = ?`).join(' and ');
   const sql = `select ${columns.join(', ')} from ${from} where ${where}${locking}`;
-  const value = key.customType ? key.customType.convertToDatabaseValue(id, platform, { mode: 'query' }) : id;
-  const [row] = await em.execute(sql, among ? [...among.params] : [value]);
+  const [row] = await em.execute(sql, among ? [...among.params] : databaseKey(meta.root, platform, id));
   return row ? Object.values(row as object) : null;
 }
 

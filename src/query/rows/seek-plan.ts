@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { valuesOf } from '../../model/composite-key.ts';
 import { type FieldPlan, targetsOf } from '../../model/field-plan.ts';
 import { hasDiscriminator } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { entityKey, keyParts } from '../../model/identifier.ts';
 import { readableProperty } from '../../model/readable-field.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { noEdges, type PageEdges } from '../../response/collection.ts';
@@ -72,6 +73,8 @@ export class SeekPlan {
   readonly #tag: string;
   readonly #edges: Statement;
   readonly #executor: Executor;
+  /** The number of key columns, which are the last columns. */
+  readonly #keyCount: number;
   /** Quotes a name for SQL. */
   readonly quoted: (name: string) => string;
 
@@ -82,6 +85,7 @@ export class SeekPlan {
     const identity = [this.#dialect.name, list, ...columns.map(({ direction, kind, sql }) => `${sql} ${direction} ${kind.kind}`)];
     this.#tag = createHash('sha256').update(JSON.stringify(identity)).digest('base64url').slice(0, 6);
     this.#executor = executor;
+    this.#keyCount = keyParts(meta).length;
     this.#edges = this.#edgeStatement(mapper, meta);
   }
 
@@ -95,7 +99,7 @@ export class SeekPlan {
     executor: Executor,
     isOpen: (embedded: EntityMetadata) => boolean = () => true,
   ): SeekPlan | null {
-    const paths = [...sort.map(({ property }) => property), keyOf(meta).name as string];
+    const paths = [...sort.map(({ property }) => property), ...keyParts(meta).map(({ path }) => path)];
     if (!paths.every((path) => isShown(fields, path, isOpen))) return null;
     try {
       const columns = planSort(mapper, meta, sort).columns.map((column) => seekColumn(mapper, meta, column));
@@ -159,11 +163,12 @@ export class SeekPlan {
     if (rows.length === 0) return noEdges;
     const ends = [rows[0] as object, rows[rows.length - 1] as object];
     if (this.#isKeyAlone) {
-      const tokenOf = (entity: object) => this.token([this.#dialect.values.keyAsRead(helper(entity).getPrimaryKey())]);
+      const tokenOf = (entity: object) => this.token([this.#dialect.values.keyAsRead(entityKey(entity))]);
       return { first: tokenOf(ends[0] as object), last: tokenOf(ends[1] as object) };
     }
-    const keys = ends.map((entity) => this.#dialect.values.bindable(helper(entity).getPrimaryKey(true)));
-    const found = await this.#executor.rows(this.#edges, keys);
+    const keys = ends.map((entity) => entityKey(entity, true));
+    const bound = keys.flatMap((key) => valuesOf(key).map((value) => this.#dialect.values.bindable(value)));
+    const found = await this.#executor.rows(this.#edges, bound);
     const place = this.columns.length;
     const tokenAt = (position: string) => {
       const row = found.find((candidate) => String(candidate[place]) === position);
@@ -182,12 +187,13 @@ export class SeekPlan {
 
   #edgeStatement(mapper: Mapper, meta: EntityMetadata): Statement {
     const { sql } = this.#dialect;
-    const [first, second] = [sql.parameter(1), sql.parameter(2)];
-    const key = (this.columns.at(-1) as SeekColumn).valueOf(rootTableAlias);
+    const keys = this.columns.slice(-this.#keyCount).map((column) => column.valueOf(rootTableAlias));
+    const hasKey = (from: number) => keys.map((key, i) => `${key} = ${sql.parameter(from + i)}`).join(' and ');
+    const [first, second] = [hasKey(1), hasKey(1 + keys.length)];
     const values = this.columns.map((column) => column.valueOf(rootTableAlias));
     const from = `from ${plainTable(mapper, meta)} as ${rootTableAlias}`;
-    const place = `case when ${key} = ${first} then 1 else 2 end`;
-    const text = `select ${values.join(', ')}, ${place} ${from} where ${key} = ${first} or ${key} = ${second}`;
+    const place = `case when ${first} then 1 else 2 end`;
+    const text = `select ${values.join(', ')}, ${place} ${from} where (${first}) or (${second})`;
     return statementOf(text, this.holdsBigints);
   }
 
@@ -200,8 +206,8 @@ export class SeekPlan {
       values.length === this.columns.length &&
       this.columns.every(({ isValid }, i) => {
         const value = values[i];
-        // the last value is the key, which is never null
-        if (value === null) return i < this.columns.length - 1;
+        // the last values are the key, which is never null
+        if (value === null) return i < this.columns.length - this.#keyCount;
         return (typeof value === 'string' || typeof value === 'number') && isValid(value);
       })
     );

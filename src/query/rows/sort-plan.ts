@@ -1,11 +1,11 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { type KeyPart, keyParts } from '../../model/identifier.ts';
 import { isFiltered } from '../entities/filters.ts';
 import { type AssociatedRows, associatedRows, belongsTo, foreignKey, NotCompilable } from './association.ts';
 import { rootTableAlias } from './row-plan.ts';
-import { columnOf } from './table-name.ts';
+import { columnOf, quoted } from './table-name.ts';
 
 /** One column that a list is ordered by. */
 export interface SortColumn {
@@ -28,9 +28,14 @@ export interface SortPlan {
 /** Finds the columns of an order, or throws {@link NotCompilable} if only MikroORM knows them. */
 export function planSort(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[]): SortPlan {
   const joins: string[] = [];
-  const key: SortKey = { property: keyOf(meta).name as string, direction: 'asc' };
-  const columns = [...sort, key].map((sortKey) => planColumn(mapper, meta, sortKey, joins));
-  return { columns, joins };
+  const columns = sort.map((sortKey) => planColumn(mapper, meta, sortKey, joins));
+  return { columns: [...columns, ...keyParts(meta).map((part) => keyColumn(mapper, part))], joins };
+}
+
+function keyColumn(mapper: Mapper, { column, leaf }: KeyPart): SortColumn {
+  const name = quoted(mapper, column);
+  const sql = `${rootTableAlias}.${name}`;
+  return { direction: 'asc', property: leaf, through: [], sql, valueOf: (root) => `${root}.${name}` };
 }
 
 interface Hop {

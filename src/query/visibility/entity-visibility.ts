@@ -1,7 +1,8 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { entityKey } from '../../model/identifier.ts';
+import { hasOneOf } from '../../model/key-condition.ts';
 import type { Serializer, VisibleRows } from '../../serialization/serializer.ts';
 import type { RequestVisibility } from './visibility.ts';
 
@@ -55,7 +56,7 @@ export class EntityVisibility<Request> implements VisibleRows {
     // an entity that was never written has no row
     if (!wrapped.hasPrimaryKey()) return true;
     const meta = metaOfEntity(this.#mapper, entity);
-    return this.#isKnown({ meta, key: wrapped.getPrimaryKey(), entity: wrapped.isInitialized() ? entity : null });
+    return this.#isKnown({ meta, key: entityKey(entity), entity: wrapped.isInitialized() ? entity : null });
   }
 
   showsKey(meta: EntityMetadata, key: unknown): boolean {
@@ -116,12 +117,20 @@ export class EntityVisibility<Request> implements VisibleRows {
     }
     for (const [meta, some] of unread) {
       for (const chunk of chunksOf(some)) {
-        const where = { [keyOf(meta).name]: { $in: chunk.map(({ key }) => key) } };
+        const where = {
+          $and: [
+            hasOneOf(
+              meta,
+              this.#em.getPlatform(),
+              chunk.map(({ key }) => key),
+            ),
+          ],
+        };
         const options = { filters: false, disableIdentityMap: true };
         const found = (await this.#em.find(meta.class, where as never, options as never)) as object[];
         for (const entity of found) {
           const own = metaOfEntity(this.#mapper, entity);
-          listIn(byClass, own).push({ meta: own, key: helper(entity).getPrimaryKey(), entity });
+          listIn(byClass, own).push({ meta: own, key: entityKey(entity), entity });
         }
       }
     }

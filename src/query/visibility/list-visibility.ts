@@ -1,7 +1,8 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { concreteClasses, hasDiscriminator } from '../../model/hierarchy.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { keyParts } from '../../model/identifier.ts';
+import { asRow } from '../../model/key-condition.ts';
 import { keysSelected } from '../entities/keys.ts';
 import { type Condition, hiddenIn } from '../list/condition.ts';
 import type { ListQuery } from '../list/list-query.ts';
@@ -55,7 +56,7 @@ function visibilityText(
   quote: (name: string) => string,
 ): QueryText {
   const params: unknown[] = [];
-  const key = `${alias}.${quote(keyOf(meta).fieldNames[0] as string)}`;
+  const key = asRow(keyParts(meta).map(({ column }) => `${alias}.${quote(column)}`));
   const branches = classes.flatMap(({ keys, type }) => {
     const isOfClass = type ? [typeCondition(type, alias, quote)] : [];
     if (keys === null) return [isOfClass[0] ?? '1 = 1'];

@@ -2,8 +2,10 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
+import { keyListText } from '../../model/composite-key.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
-import { keyOf } from '../../model/identifier.ts';
+import { isComposite, keyParts } from '../../model/identifier.ts';
+import { keyColumnsOf } from '../../model/key-condition.ts';
 import { statementOf } from '../rows/bound-statement.ts';
 import { CompiledRead } from '../rows/compiled-read.ts';
 import type { InstanceContext } from '../rows/instance.ts';
@@ -33,24 +35,29 @@ export class SubjectReads {
       known = this.#compile(meta);
       this.#reads.set(meta, known);
     }
-    return known && this.#load(known, keys, context);
+    return known && this.#load(meta, known, keys, context);
   }
 
-  async #load({ byKeys, read }: SubjectRead, keys: readonly unknown[], context: InstanceContext) {
-    const rows = await this.#executor.rows(byKeys, [dialectOf(this.#mapper).values.list(keys)]);
+  async #load(meta: EntityMetadata, { byKeys, read }: SubjectRead, keys: readonly unknown[], context: InstanceContext) {
+    const rows = await this.#executor.rows(byKeys, [
+      isComposite(meta) ? keyListText(keys) : dialectOf(this.#mapper).values.list(keys),
+    ]);
     return new Map(rows.map((row) => [String(read.keyOf(row)), read.subjectOf(row, context)]));
   }
 
   #compile(meta: EntityMetadata): SubjectRead | null {
-    const key = keyOf(meta);
-    if (key.customType || key.fieldNames.length !== 1) return null;
+    const parts = keyParts(meta);
+    if (!isComposite(meta) && meta.getPrimaryProp().customType) return null;
     const nothing: FieldPlan = { variants: new Map([[meta, []]]) };
     const options = { withSubject: true, filter: noFilter };
     const read = CompiledRead.compile(this.#mapper, meta, nothing, [], this.#executor, options);
     if (!(read instanceof CompiledRead) || read.subjectRefusal !== null) return null;
     const { sql } = dialectOf(this.#mapper);
-    const column = `${rootTableAlias}.${this.#mapper.driver.getPlatform().quoteIdentifier(key.fieldNames[0] as string)}`;
-    const among = sql.among([column], sql.parameter(1)).join('');
+    const columns = keyColumnsOf(meta, this.#mapper.driver.getPlatform(), rootTableAlias);
+    const types = parts.map(({ type }) => type);
+    const among = isComposite(meta)
+      ? sql.amongKeys(columns, types, sql.parameter(1))
+      : sql.among(columns, sql.parameter(1)).join('');
     return { read, byKeys: statementOf(read.selectText([among]), read.isWide) };
   }
 }

@@ -1,4 +1,5 @@
 import type { Dialect } from '../../dialect/dialect.ts';
+import { keyFrom, keyText } from '../../model/composite-key.ts';
 import type { RowObject } from '../../serialization/row-writer.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import { type BindableText, numberedText } from '../rows/parametrized.ts';
@@ -8,8 +9,8 @@ export interface SeenRows {
   readonly table: string;
   /** The table with the alias that the condition uses. */
   readonly from: string;
-  /** The key column with that alias. */
-  readonly key: string;
+  /** The key columns with that alias. */
+  readonly keys: readonly string[];
   readonly condition: BindableText;
   /** Whether the condition uses only columns of the row itself. */
   readonly isOfRowAlone: boolean;
@@ -19,22 +20,23 @@ export interface SeenRows {
 export type SeenClasses = readonly (readonly SeenRows[] | null)[];
 
 /**
- * The condition that a parameter is the key of a row that a caller sees. `before` is the number of parameters in front of those
+ * The condition that parameters are the key of a row that a caller sees. `before` is the number of parameters in front of those
  * of the condition.
  */
-export function isSeenText(seen: readonly SeenRows[], key: string, before: number, dialect: Dialect): QueryText {
+export function isSeenText(seen: readonly SeenRows[], key: readonly string[], before: number, dialect: Dialect): QueryText {
   const params: unknown[] = [];
-  const texts = seen.map(({ condition, from, key: column }) => {
+  const texts = seen.map(({ condition, from, keys }) => {
     const sql = numberedText(condition, dialect, before + params.length);
     params.push(...condition.params);
-    return `exists (select 1 from ${from} where ${column} = ${key}${sql === '' ? '' : ` and ${sql}`})`;
+    return `exists (select 1 from ${from} where ${keys.map((column, i) => `${column} = ${key[i]}`).join(' and ')}${sql === '' ? '' : ` and ${sql}`})`;
   });
   return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
 }
 
 /** The position in a result row of the key of an embedded row that can be hidden from the caller. */
 export interface VisibilityPoint {
-  readonly key: number;
+  /** The columns of the key. */
+  readonly keys: readonly number[];
   /** The column and the value that tell whether the embedded row is of the class; null if it can have no other. */
   readonly discriminator: number | null;
   readonly type: string | null;
@@ -43,9 +45,9 @@ export interface VisibilityPoint {
 }
 
 /** The points of an object itself, one for each of its limited classes. */
-export function pointsOf({ discriminator, key, variants }: RowObject): VisibilityPoint[] {
+export function pointsOf({ discriminator, keys, variants }: RowObject): VisibilityPoint[] {
   return variants.flatMap(({ seen, type }) =>
-    seen === undefined || key === undefined ? [] : [{ key, discriminator: type === null ? null : discriminator, type, seen }],
+    seen === undefined || keys === undefined ? [] : [{ keys, discriminator: type === null ? null : discriminator, type, seen }],
   );
 }
 
@@ -59,20 +61,29 @@ export function pointsWithin({ variants }: RowObject): VisibilityPoint[] {
 }
 
 /** Whether a row embeds an object of the class at the point. */
-export function isAt(row: unknown[], { discriminator, key, type }: VisibilityPoint): boolean {
-  return row[key] !== null && (discriminator === null || row[discriminator] === type);
+export function isAt(row: unknown[], { discriminator, keys, type }: VisibilityPoint): boolean {
+  return row[keys[0] as number] !== null && (discriminator === null || row[discriminator] === type);
+}
+
+/** The key of the embedded row at the point. */
+export function keyAt(row: unknown[], { keys }: VisibilityPoint): unknown {
+  return keyFrom(keys.map((column) => row[column]));
+}
+
+export function keyTextAt(row: unknown[], { keys }: VisibilityPoint): string {
+  return keys.length === 1 ? String(row[keys[0] as number]) : keyText(keys.map((column) => row[column]));
 }
 
 /** The last columns of a statement, which tell for each point whether the caller sees the embedded row. */
 export class VisibilityColumns {
   readonly #points: readonly VisibilityPoint[];
-  readonly #keys: readonly string[];
+  readonly #keys: readonly (readonly string[])[];
   readonly #classes: readonly number[];
   readonly #dialect: Dialect;
 
   constructor(points: readonly VisibilityPoint[], columns: readonly string[], dialect: Dialect) {
     this.#points = points;
-    this.#keys = points.map(({ key }) => columns[key] as string);
+    this.#keys = points.map(({ keys }) => keys.map((key) => columns[key] as string));
     this.#classes = [...new Set(points.map(({ seen }) => seen))];
     this.#dialect = dialect;
   }
@@ -91,9 +102,10 @@ export class VisibilityColumns {
     }
     const columns = this.#points.map(({ seen: number }, i) => {
       if (seen[number] === null) return ', 1';
-      const among = (conditions.get(number) ?? []).map(({ from, key, sql }) => {
-        const own = `(select ${this.#keys[i]} as _key_of_embedded) as _embedded`;
-        return `exists (select 1 from ${own} inner join ${from} on ${key} = _embedded._key_of_embedded${sql === '' ? '' : ` where ${sql}`})`;
+      const among = (conditions.get(number) ?? []).map(({ from, keys, sql }) => {
+        const own = (this.#keys[i] ?? []).map((key, part) => `${key} as _key_of_embedded${part}`).join(', ');
+        const isKey = keys.map((key, part) => `${key} = _embedded._key_of_embedded${part}`).join(' and ');
+        return `exists (select 1 from (select ${own}) as _embedded inner join ${from} on ${isKey}${sql === '' ? '' : ` where ${sql}`})`;
       });
       return among.length === 0 ? ', null' : `, case when ${among.join(' or ')} then 1 end`;
     });
@@ -106,7 +118,7 @@ export class VisibilityColumns {
     for (const row of rows) {
       for (let i = 0; i < count; i++) {
         const point = this.#points[i] as VisibilityPoint;
-        if (row[row.length - count + i] !== null && isAt(row, point)) keys[point.seen]?.add(String(row[point.key]));
+        if (row[row.length - count + i] !== null && isAt(row, point)) keys[point.seen]?.add(keyTextAt(row, point));
       }
     }
   }

@@ -4,9 +4,10 @@ import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { Problem } from '../../errors.ts';
+import { keyListText, keyText } from '../../model/composite-key.ts';
 import { isKindOf, sameLine } from '../../model/hierarchy.ts';
-import { type Identifier, keyOf } from '../../model/identifier.ts';
-import { valueKindOf } from '../../model/value-kind.ts';
+import { entityKey, hasWideKey, type Identifier, isComposite, keyParts } from '../../model/identifier.ts';
+import { hasOneOf, keyColumnsOf } from '../../model/key-condition.ts';
 import { conditionOf } from '../entities/condition-query.ts';
 import { keysAmong, sentKeys } from '../entities/keys.ts';
 import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from '../entities/restriction.ts';
@@ -165,9 +166,9 @@ export class RequestVisibility<Request> {
     if (!bindable) return null;
     const platform = this.#options.mapper.driver.getPlatform();
     const alias = platform.quoteIdentifier(rootAlias);
-    const key = `${alias}.${platform.quoteIdentifier(keyOf(meta).fieldNames[0] as string)}`;
+    const keys = keyColumnsOf(meta, platform, alias.toString());
     const table = tableOf(this.#options.mapper, meta);
-    return { table, from: `${table} as ${alias}`, key, condition: bindable, isOfRowAlone: condition.isOfRowAlone };
+    return { table, from: `${table} as ${alias}`, keys, condition: bindable, isOfRowAlone: condition.isOfRowAlone };
   }
 
   /** The rules whose voters read a row to decide about it. */
@@ -259,18 +260,17 @@ export class RequestVisibility<Request> {
     const { em, subjects } = this.#options;
     const rows = this.#options.isInTransaction() ? null : subjects?.rows(meta, keys, { em });
     if (rows) return rows;
-    const where = { [keyOf(meta).name]: { $in: keys } };
+    const where = { $and: [hasOneOf(meta, this.#options.mapper.driver.getPlatform(), keys)] };
     const options = { filters: false, disableIdentityMap: true };
-    const found = (await em().find(meta.class, where as never, options as never)) as Record<string, unknown>[];
-    const { name } = keyOf(meta);
-    return new Map(found.map((entity) => [String(entity[name as string]), entity]));
+    const found = (await em().find(meta.class, where as never, options as never)) as object[];
+    return new Map(found.map((entity) => [String(entityKey(entity)), entity]));
   };
 
   async #shownBy(rule: VisibilityRule<Request>, keys: ReadonlyMap<string, unknown>): Promise<string[]> {
     const query = await this.#query(rule);
     if (!query) return [];
     const rows = this.#compiledRows(query, rule.meta, keys);
-    if (rows) return (await rows).map(([key]) => String(key));
+    if (rows) return (await rows).map(keyText);
     const shown: string[] = [];
     const all = [...keys.values()];
     for (let start = 0; start < all.length; start += chunkSize) {
@@ -288,13 +288,16 @@ export class RequestVisibility<Request> {
     if (!executor || this.#options.isInTransaction()) return null;
     const rows = this.#rowsOf(query, meta);
     if (!rows) return null;
-    const { condition, from, key } = rows;
+    const { condition, from, keys: columns } = rows;
     const { sql, values } = this.#dialect;
     const where = numberedText(condition, this.#dialect);
-    const among = sql.among([key], sql.parameter(condition.params.length + 1)).join('');
-    const text = `select ${key} from ${from} where ${where === '' ? '' : `${where} and `}${among}`;
-    const isWide = valueKindOf(keyOf(meta), mapper.driver.getPlatform()).kind === 'bigint';
-    return executor.rows(statementOf(text, isWide), [...condition.params, values.list(keys.values())]);
+    const parameter = sql.parameter(condition.params.length + 1);
+    const types = keyParts(meta).map(({ type }) => type);
+    const among = isComposite(meta) ? sql.amongKeys(columns, types, parameter) : sql.among([...columns], parameter).join('');
+    const text = `select ${columns.join(', ')} from ${from} where ${where === '' ? '' : `${where} and `}${among}`;
+    const isWide = hasWideKey(meta, mapper.driver.getPlatform());
+    const list = isComposite(meta) ? keyListText(keys.values()) : values.list(keys.values());
+    return executor.rows(statementOf(text, isWide), [...condition.params, list]);
   }
 
   /** Takes over the query of a rule that the request has already made. */
