@@ -5,7 +5,7 @@ import { type Caller, declaredGroups, grantedGroups, isIn, modelOf, settableOf }
 import type { ApiSpec, ApplicationSpec, EmbeddedSpec, LinkSpec, PropertySpec } from './random-spec.ts';
 import { callers, Walk } from './walk.ts';
 
-const applications = 3;
+const applications = 2;
 
 type Json = Record<string, any>;
 
