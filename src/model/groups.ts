@@ -15,6 +15,8 @@ export interface ActiveGroups {
   readonly embedded: readonly string[];
   /** The groups of the fields that bodies may contain. */
   readonly write: readonly string[];
+  /** The read groups whose roles are not granted for the action's own rows. PUT leaves their fields as they are. */
+  readonly withheld?: readonly string[];
 }
 
 /** No fields at all. */
@@ -45,7 +47,12 @@ export function activeGroups(
 ): ActiveGroups {
   const own = groupNames(read, isGranted);
   const inside = groupNames(read, isGrantedInside);
-  return Object.freeze({ read: own, embedded: isSameList(own, inside) ? own : inside, write: groupNames(write, isGranted) });
+  return Object.freeze({
+    read: own,
+    embedded: isSameList(own, inside) ? own : inside,
+    write: groupNames(write, isGranted),
+    withheld: groupNames(read).filter((name) => !own.includes(name)),
+  });
 }
 
 function isSameList(one: readonly string[], other: readonly string[]): boolean {

@@ -35,7 +35,12 @@ export function listParameters(
       ? [{ ...listed('sort', orders, [order, ...notes(sort)].join(' '), { uniqueItems: true }), ...limits(sort, rolesOf) }]
       : []),
     ...(search
-      ? [parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' '))]
+      ? [
+          {
+            ...parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' ')),
+            ...limitOfAny(search.fields, rolesOf),
+          },
+        ]
       : []),
     ...filters.flatMap(({ field, operators }) =>
       operators.map((operator) => limited(filterParameterOf(field, operator, plan), rolesOf(field))),
@@ -49,6 +54,13 @@ type Steps = readonly (readonly string[])[];
 function limited(described: JsonSchema, steps: Steps): JsonSchema {
   if (steps.length === 0) return described;
   return { ...described, description: `${described.description} ${roleNote(steps)}`, 'x-role': rolesText(steps) };
+}
+
+/** The role of a parameter that does not exist for callers who may read none of its fields. */
+function limitOfAny(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
+  const needed = fields.map(({ field }) => rolesOf(field));
+  if (needed.some((steps) => steps.length === 0)) return {};
+  return { 'x-role': [...new Set(needed.map(rolesText))].join(' or ') };
 }
 
 /** The values of a parameter that exist only for callers with roles, by field. */
