@@ -2,6 +2,7 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
 import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
+import { aggregateNames } from '../declaration/names/list-names.ts';
 import type { HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { inGroups, readGroups, writeGroups } from '../model/groups.ts';
@@ -49,6 +50,12 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     return { fields: model(meta), decidedBy: normalization?.by ?? null };
   }
 
+  /** The fields that results of aggregates have values of. */
+  function aggregated(record: RouteRecord): RouteFields {
+    const names = aggregateNames(record.action?.list ?? null).map(({ field }) => field.replace(/:\w+$/, ''));
+    return { fields: model(modelOf(record)).filter(({ path }) => names.includes(path)), decidedBy: null };
+  }
+
   /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
   function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
     const meta = modelOf(record);
@@ -75,6 +82,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     read(record: RouteRecord, kind: ActionKind): RouteFields {
       const { reads } = actionKinds[kind];
       if (reads === 'own code') return ownCode(record);
+      if (reads === 'aggregates') return aggregated(record);
       if (reads === 'item') return item(record, kind as 'add' | 'remove');
       return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record));
     },

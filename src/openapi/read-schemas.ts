@@ -1,10 +1,12 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import type { ApiDeclaration } from '../declaration/types.ts';
+import type { ActionDeclaration, AggregateDeclaration, ApiDeclaration, CountMode } from '../declaration/types.ts';
 import { type Field, type FieldPlan, planFields, type ScalarField } from '../model/field-plan.ts';
 import { readGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import type { Normalization } from '../model/normalization.ts';
+import { aggregateResult } from './aggregates.ts';
 import type { SchemaContext } from './components.ts';
+import { pascal, wordsOf } from './english.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 
 /** The schemas of responses. Each shape of a class has one name: `Person`, and `PersonInCourse` for another shape. */
@@ -18,7 +20,17 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
 
   /** The response to a listing of a model. */
   function collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration): JsonSchema {
-    const item = of(meta);
+    return collectionOf(`${meta.className}Collection`, of(meta), count);
+  }
+
+  /** The response to a request for aggregates. */
+  function aggregates(meta: EntityMetadata, api: ApiDeclaration, { list }: ActionDeclaration): JsonSchema {
+    const name = `${pascal(wordsOf(api.name))}Aggregate`;
+    const result = aggregateResult(list?.aggregate as AggregateDeclaration, planFields(mapper, meta, readGroups));
+    return collectionOf(`${name}Collection`, components.add(name, result), 'exact');
+  }
+
+  function collectionOf(name: string, item: JsonSchema, count: CountMode): JsonSchema {
     // links are not valid URI references: the brackets of filters stay readable
     const link = { type: ['string', 'null'] };
     const pagination = {
@@ -35,7 +47,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
       results: { type: 'array', items: item },
       pagination: components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
     };
-    return components.add(`${meta.className}Collection`, objectSchema(properties, ['count', 'results', 'pagination']));
+    return components.add(name, objectSchema(properties, ['count', 'results', 'pagination']));
   }
 
   /** The schema of every class in a plan, under a name if one is given. */
@@ -101,7 +113,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     return metadata.nullable === true || inverse || [...field.plan.variants.keys()].some(hides) ? orNull(target) : target;
   }
 
-  return { of, collection };
+  return { of, collection, aggregates };
 }
 
 /** Whether the mapper reads a nested embeddable as null if all its properties are null. */

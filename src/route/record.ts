@@ -41,12 +41,28 @@ export interface RouteDefinition {
   handler(request: unknown, format: string): unknown;
 }
 
+/** The name of the action that aggregates a list. Hooks and voters are called for `_index`. */
+const aggregateName = '_aggregate';
+
 /** The requirement of an id, unless another one is declared. */
 export const defaultIdRequirement = '\\d+';
 
 /** The records of every action of every API, in the order of declaration. */
 export function recordsOf({ apis }: Pick<Declaration, 'apis'>): readonly RouteRecord[] {
-  return Object.freeze(apis.flatMap((api) => api.actions.map((action) => recordOf(api, action))));
+  const actionsOf = (action: ActionDeclaration) => [action, ...aggregateActions(action)];
+  return Object.freeze(apis.flatMap((api) => api.actions.flatMap(actionsOf).map((action) => recordOf(api, action))));
+}
+
+/** The aggregates of a list: an action of their own, with the roles of the list. */
+function aggregateActions(action: ActionDeclaration): ActionDeclaration[] {
+  const { kind, list, methods, segment } = action;
+  const reading = methods.filter((method) => method === 'GET' || method === 'HEAD');
+  if (kind !== 'index' || !list?.aggregate || reading.length === 0) return [];
+  const path = segment === null ? list.aggregate.segment : `${segment}/${list.aggregate.segment}`;
+  const described = { descriptions: {}, operationIds: {}, result: null, body: null };
+  return [
+    { ...action, ...described, name: aggregateName, kind: 'aggregate', methods: reading, segment: path, controllerAction: null },
+  ];
 }
 
 function recordOf(api: ApiDeclaration, action: ActionDeclaration): RouteRecord {
@@ -113,6 +129,7 @@ export function handlerName(action: Handled, controller?: unknown): string {
   if (action.controllerAction !== null) return action.controllerAction;
   if (action.kind === 'index') return 'indexApi';
   if (action.kind === 'entity') return 'entityApi';
+  if (action.kind === 'aggregate') return 'aggregate';
   if (action.association) return 'addRemoveApi';
   const literal = `${action.name}Api`;
   const { prototype } = (controller ?? {}) as { prototype?: object };

@@ -11,6 +11,7 @@ import type { ActionDeclaration, ApiDeclaration, HttpMethod, SortKey } from '../
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser } from '../../model/identifier.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
+import { AggregateReader } from '../../query/aggregate/aggregate-reader.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
@@ -166,8 +167,11 @@ function listsOf(
     const sort = isIndex || list.defaultSort !== api.defaultSort ? list.defaultSort : [];
     const seekOf = (order: readonly SortKey[]) =>
       isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
-    const reader = new ListQueryReader({ mapper, meta, plan, ...listOptions }, list, api.pagination);
-    lists.set(name, new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf));
+    const model = { mapper, meta, plan, ...listOptions };
+    const reader = new ListQueryReader(model, list, api.pagination);
+    const aggregates = isIndex && list.aggregate ? new AggregateReader(model, list.aggregate, list) : null;
+    const listPlan = { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) };
+    lists.set(name, new ListRuntime(reader, listPlan, seekOf, aggregates));
   }
   return lists;
 }
