@@ -108,6 +108,8 @@ export interface RowEstimate {
 export interface AggregateSyntax {
   /** The sum of a column of numbers. */
   sum(column: string, kind: ValueKind): Sum;
+  /** The average of a column of numbers, which an executor returns as a number or its digits. */
+  average(column: string, kind: ValueKind): string;
   /** A time, cut to the milliseconds that JSON shows: times that look equal are in one group. */
   milliseconds(column: string, type: string): string;
   /** The year, month or day of a date or a time in UTC as text: `2026-11`. */

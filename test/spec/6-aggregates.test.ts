@@ -1,6 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
+import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
+import { clientSource } from '../../src/openapi/client.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
@@ -180,6 +182,31 @@ describe.each(databases)('aggregates on %s', (kind) => {
     expect(await results('of=amount:sum,views:avg&kind=none')).toEqual([
       { count: 0, amount: { sum: null }, views: { avg: null } },
     ]);
+  });
+
+  test('return null for sums beyond a double, and read double averages', async () => {
+    expect(await results('of=weight:avg')).toEqual([{ count: 5, weight: { avg: 0.75 } }]);
+    const em = app.application.mapper.em.fork() as Any;
+    for (const id of [101, 102]) em.create('Sale', { id, kind: 'huge', weight: 1.5e308 });
+    await em.flush();
+    const [huge] = await results('kind=huge&of=weight:sum,weight:max');
+    expect(huge).toEqual({ count: 2, weight: { sum: null, max: 1.5e308 } });
+    expect((await send('kind=huge&of=weight:avg')).status).toBe(200);
+    await em.nativeDelete('Sale', { kind: 'huge' });
+  });
+
+  test('are in the routes, the access matrix, the OpenAPI document and the client', async () => {
+    const matrix = accessMatrix(app.application);
+    const [route] = matrix.routes.filter(({ method, path }) => method === 'GET' && path === '/sale/aggregate.{_format}');
+    expect(route).toMatchObject({ action: 'aggregate', restricted: { value: 'SaleController.customizeQuery' } });
+    expect(route?.roles.map(({ role }) => role)).toEqual(['ROLE_SALES']);
+    expect(route?.read.fields.map(({ path }) => path)).not.toContain('tags');
+    expect(route?.read.fields.map(({ path }) => path)).toContain('amount');
+    const { json: document } = await app.request('GET', '/openapi.json');
+    expect(document.paths['/sale/aggregate.json'].get.operationId).toBe('aggregateSales');
+    const source = clientSource(document, app.application.records);
+    expect(source).toContain('aggregate: (query: { by?: Array<"kind" | "isPaid"');
+    expect(source).toContain('Promise<SaleAggregateCollection>');
   });
 
   test('sort groups by the number of rows and by aggregates', async () => {

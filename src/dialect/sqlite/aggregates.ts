@@ -15,6 +15,7 @@ export const sqliteAggregates: AggregateSyntax = Object.freeze<AggregateSyntax>(
       return exactSum(`cast(round(${column} * 1e${kind.scale}) as integer)`, kind.scale);
     return { sql: `sum(${column})`, order: [`sum(${column})`], read: sumOf(kind) };
   },
+  average: (column) => `avg(${column})`,
   milliseconds: (column) => column,
   period(column, kind, _type, period) {
     const format = `'${formats[period]}'`;

@@ -82,13 +82,15 @@ export function functionTerm(
     return null;
   }
   const name = `${field}:${of}`;
+  const { aggregates } = dialectOf(model.mapper).sql;
   const { joins, sql } = column;
   if (of === 'min' || of === 'max') return termOf(model.mapper, name, { ...column, sql: `${of}(${sql})` }, refuse, of);
   if (of === 'avg') {
     const value: ValueField = { kind: 'value', name: of, column: 0, value: { kind: 'float' } };
-    return { name, sql: `avg(${sql})`, order: [`avg(${sql})`], joins, value, isWide: false };
+    const average = aggregates.average(sql, kind);
+    return { name, sql: average, order: [average], joins, value, isWide: false };
   }
-  const sum = dialectOf(model.mapper).sql.aggregates.sum(sql, kind);
+  const sum = aggregates.sum(sql, kind);
   // a sum can exceed the type of its column
   const sumKind: ValueKind = kind.kind === 'integer' ? { kind: 'bigint', as: 'string' } : kind;
   const write = toJson(sumKind);
