@@ -175,7 +175,9 @@ function apiOf(name: string, description: string | null, all: readonly Operation
         return [property, { add: of('POST'), remove: of('DELETE') }];
       }),
     ),
-    actions: json.filter(({ action, association }) => action !== '_index' && action !== '_entity' && association === null),
+    actions: json.filter(
+      ({ action, association }) => !['_index', '_entity', '_aggregate'].includes(action ?? '') && association === null,
+    ),
     model,
     item,
     row: (results && resolve(schemas, results).items) ?? item,

@@ -76,7 +76,7 @@ function parameter(name: string, schema: JsonSchema, description: string): JsonS
 }
 
 /** A parameter of several values. The server accepts commas, as described, and a repeated parameter, as `explode: true` would be. */
-function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
+export function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
   return { ...parameter(name, { type: 'array', items, minItems: 1, ...further }, description), style: 'form', explode: false };
 }
 

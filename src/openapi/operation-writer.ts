@@ -9,6 +9,7 @@ import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
+import { aggregateParameters } from './aggregates.ts';
 import { itemClasses, itemMethods } from './associations.ts';
 import { declaredParameters } from './declared-parameters.ts';
 import { withArticle, wordsOf } from './english.ts';
@@ -140,7 +141,9 @@ export function operationWriter(described: Described, operations: readonly Opera
   function ofList({ format, isSupplied, meta, reads, record: { action, api } }: Operation): JsonSchema[] {
     if (!api || !meta || !action?.list || !isSupplied || !reads) return [];
     const { read } = action.groups;
-    const parameters = listParameters(action.list, api.pagination, planFields(mapper, meta, groupNames(read)), read);
+    const fields = planFields(mapper, meta, groupNames(read));
+    if (action.kind === 'aggregate') return aggregateParameters(action.list, api, fields, isExport(format));
+    const parameters = listParameters(action.list, api.pagination, fields, read);
     // an export is the whole list
     return isExport(format) ? parameters.filter(({ name }) => !pageParameters.includes(String(name))) : parameters;
   }
@@ -172,6 +175,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     if (api && action?.result) return [200, answered('The result of the handler.', schemas.result(api, action, action.result))];
     if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('The result of the handler.', {})];
     if (action.association) return [200, answered('The item that was added or removed.', item(operation))];
+    if (action.kind === 'aggregate') return [200, answered('The groups.', schemas.read.aggregates(meta, api, action))];
     const model = schemas.read.of(meta, action.groups.read);
     if (method === 'POST') return [201, answered('The created entity.', model)];
     if (method === 'DELETE') return [204, { description: 'The entity was deleted.' }];
@@ -291,6 +295,7 @@ function summaryOf({ isSupplied, method, record }: Operation): string {
   }
   // a handler of its own may do something else than its method says
   if (!isSupplied && action.kind === 'custom') return capital(`${single ? one : many}: ${wordsOf(action.name)}`);
+  if (action.kind === 'aggregate') return `Aggregate ${many}`;
   if (action.kind === 'index') return method === 'POST' ? `Create ${withArticle(one)}` : `List ${many}`;
   return `${verbs[method] ?? method} ${withArticle(one)}`;
 }
