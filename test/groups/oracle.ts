@@ -133,11 +133,6 @@ export function isIn({ groups, hidden }: PropertySpec, active: readonly string[]
   return !hidden && groups.some((group) => active.includes(group));
 }
 
-/** The properties of a class that bodies may contain. */
-export function writableOf(app: ApplicationSpec, model: string, groups: readonly string[]): PropertySpec[] {
-  return settableOf(app, model).filter((property) => isIn(property, groups));
-}
-
 /** The properties of a class that a body could contain if groups allowed it. */
 export function settableOf(app: ApplicationSpec, model: string): (PropertySpec & Partial<EmbeddedSpec>)[] {
   const spec = modelOf(app, model);
