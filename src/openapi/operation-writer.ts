@@ -1,9 +1,10 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
 import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { jsonName, planFields } from '../model/field-plan.ts';
 import { groupNames } from '../model/groups.ts';
 import { isComposite, keyKind, keyParts } from '../model/identifier.ts';
+import { valueKindOf } from '../model/value-kind.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement } from '../route/record.ts';
@@ -115,6 +116,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     const key = meta && !isComposite(meta) && keyKind(meta, mapper.driver.getPlatform());
     const schemaOf = (name: string): JsonSchema => {
       const requirement = requirements[name];
+      if (name === 'id' && meta && isComposite(meta) && !loadsItself) return compositeSchema(meta, mapper.driver.getPlatform());
       if (name === 'id' && key && !loadsItself) {
         if (key.kind === 'integer' && requirement === defaultIdRequirement)
           return { type: 'integer', minimum: 0, maximum: key.max };
@@ -310,7 +312,15 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** A path contains the items of a list separated by commas, each percent-encoded. */
+function compositeSchema(meta: EntityMetadata, platform: Platform): JsonSchema {
+  const parts = keyParts(meta);
+  const areIntegers = parts.every(({ leaf }) => valueKindOf(leaf, platform).kind === 'integer');
+  const items = areIntegers ? { type: 'integer', minimum: 0 } : { type: 'string', minLength: 1 };
+  return { type: 'array', items, minItems: parts.length, maxItems: parts.length };
+}
+
 function compositeDescription(meta: EntityMetadata): string {
   const names = keyParts(meta).map(({ path }) => path);
-  return `The parts of the key, each percent-encoded, separated by commas: ${names.join(', ')}`;
+  return `The parts of the key, separated by commas: ${names.join(', ')}`;
 }
