@@ -57,7 +57,7 @@ const apart = [
   'test/cli/workers.test.ts',
   'test/declaration/type-cost.test.ts',
   'test/inspect/access-suite-rejections.test.ts',
-  'test/inspect/access-suite.test.ts',
+  'test/inspect/{access-suite,access-suite-groups}.test.ts',
   'test/telemetry/tracing.test.ts',
 ];
 
@@ -90,7 +90,7 @@ const timed = [
   'test/explorer/**/*.browser.test.ts',
   'test/formats/**/*.test.ts',
   'test/hosts/runtimes.test.ts',
-  'test/inspect/access-suite.test.ts',
+  'test/inspect/{access-suite,access-suite-groups}.test.ts',
   'test/openapi/generated-clients.test.ts',
   'test/query/long-reads.test.ts',
   'test/telemetry/{tracing,worker-metrics}.test.ts',

@@ -117,6 +117,10 @@ async function* pages<Item>(send: Send, path: string, query: object, options: Ca
   }
 }
 
-function part(value: string | number): string {
-  return encodeURIComponent(String(value));
+function part(value: string | number | readonly (string | number)[]): string {
+  // the commas between the parts of a composite key are not encoded
+  return [value]
+    .flat()
+    .map((each) => encodeURIComponent(String(each)))
+    .join(',');
 }

@@ -88,7 +88,9 @@ export function serveCommand(directory: string, { reads, profile }: Pick<Options
   return [...profiling, join(installed, 'bin', 'declarest.js'), 'serve', directory, '--port', '{port}'];
 }
 
-function declarest(options: Options, database: Database, app: 'people' | 'members' | 'guarded'): Contestant {
+type App = 'people' | 'members' | 'guarded' | 'signed' | 'grouped';
+
+function declarest(options: Options, database: Database, app: App): Contestant {
   const directory = join(here, 'apps', app);
   const short = database === 'sqlite' ? 'sqlite' : 'pg';
   const token = tokenWith({ center: 1, roles: ['ROLE_STAFF'] });
@@ -104,6 +106,18 @@ function declarest(options: Options, database: Database, app: 'people' | 'member
       suffix: '-guarded',
       title: 'Declarest, token and voter',
       dialect: dialects.declarestGuarded,
+      path: '/api/person/7.json',
+    },
+    signed: {
+      suffix: '-signed',
+      title: 'Declarest, token',
+      dialect: dialects.declarestSigned,
+      path: '/api/person/7.json',
+    },
+    grouped: {
+      suffix: '-grouped',
+      title: 'Declarest, token and two groups by role',
+      dialect: dialects.declarestSigned,
       path: '/api/person/7.json',
     },
   };
@@ -190,10 +204,14 @@ export function contestantsFor(options: Options): Contestant[] {
     declarest(options, 'postgresql', 'people'),
     declarest(options, 'postgresql', 'members'),
     declarest(options, 'postgresql', 'guarded'),
+    declarest(options, 'postgresql', 'signed'),
+    declarest(options, 'postgresql', 'grouped'),
     byHand('http-sqlite', 'node:http + node:sqlite by hand', 'sqlite', 'node-http.ts'),
     declarest(options, 'sqlite', 'people'),
     declarest(options, 'sqlite', 'members'),
     declarest(options, 'sqlite', 'guarded'),
+    declarest(options, 'sqlite', 'signed'),
+    declarest(options, 'sqlite', 'grouped'),
     framework('mikro-orm-pg', 'Fastify + MikroORM', 'postgresql', 'mikro-orm', 'app.ts', withoutUsers),
     framework('nest', 'NestJS + @dataui/crud', 'postgresql', 'nest', 'dist/app.js', dialects.nest),
     framework('feathers', 'Feathers + knex', 'postgresql', 'feathers', 'app.ts', dialects.feathers),

@@ -95,6 +95,12 @@ export const declarestGuarded: Dialect = {
   read: readEnvelope,
 };
 
+/** The same people behind a token, with and without groups by role. */
+export const declarestSigned: Dialect = {
+  ask: Object.fromEntries(['E', 'LN', 'LM', 'P'].map((work) => [work, declarestGuarded.ask[work as WorkName]])),
+  read: readEnvelope,
+};
+
 const sorted = (task: Task) => `$limit=${pageSize}&$skip=${offset(task)}&$sort[id]=1`;
 
 export const feathers: Dialect = {

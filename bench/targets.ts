@@ -84,6 +84,16 @@ export const targets: readonly Target[] = [
     against(`${work} with a token and a voter, against without`, [`${onPg}-guarded`, work], work, 0.7, onPg),
     against(`SQLite ${work} with a token and a voter, against without`, [`${onSqlite}-guarded`, work], work, 0.7, onSqlite),
   ]),
+  ...['E', 'LN', 'LM', 'P'].flatMap((work) => [
+    against(`${work} with two groups by role, against without`, [`${onPg}-grouped`, work], work, 0.9, `${onPg}-signed`),
+    against(
+      `SQLite ${work} with two groups by role, against without`,
+      [`${onSqlite}-grouped`, work],
+      work,
+      0.9,
+      `${onSqlite}-signed`,
+    ),
+  ]),
   ...['E', 'L', 'LFP', 'LM', 'W', 'P'].map((work) => peers([onPg, work], work)),
   peers([`${onPg}-members`, 'LF'], 'LF'),
   ...['E', 'L', 'LM', 'W', 'P'].map((work) =>

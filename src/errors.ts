@@ -38,6 +38,16 @@ export const catalogue = {
     title: 'Field not readable',
     detail: 'the query parameter "fields" cannot select "{given}"; allowed: {allowed}',
   },
+  aggregate_not_allowed: {
+    status: 400,
+    title: 'Aggregate not allowed',
+    detail: 'the query parameter "{name}" cannot be "{given}"; allowed: {allowed}',
+  },
+  aggregate_too_large: {
+    status: 400,
+    title: 'Too many groups',
+    detail: 'there are more than {limit} groups, and this format has no pages; add filters, or request .json',
+  },
   too_many_groups: {
     status: 400,
     title: 'Too many condition groups',

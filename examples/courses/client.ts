@@ -32,7 +32,7 @@ export interface BadRequestProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "too_many_groups" | "invalid_body" | "invalid_list" | "duplicate_item" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "invalid_precondition" | "bad_request";
+  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "aggregate_not_allowed" | "aggregate_too_large" | "too_many_groups" | "invalid_body" | "invalid_list" | "duplicate_item" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "invalid_precondition" | "bad_request";
 }
 
 export interface Center {
@@ -639,8 +639,12 @@ async function* pages<Item>(send: Send, path: string, query: object, options: Ca
   }
 }
 
-function part(value: string | number): string {
-  return encodeURIComponent(String(value));
+function part(value: string | number | readonly (string | number)[]): string {
+  // the commas between the parts of a composite key are not encoded
+  return [value]
+    .flat()
+    .map((each) => encodeURIComponent(String(each)))
+    .join(',');
 }
 
 /** Creates a client of the API at an address. */

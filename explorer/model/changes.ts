@@ -1,4 +1,4 @@
-import { type Draft, draftOf, draftValue, type Fault, type ObjectDraft, objectValue, variantOf } from './draft.ts';
+import { type Draft, draftOf, draftValue, emptyDraft, type Fault, type ObjectDraft, objectValue, variantOf } from './draft.ts';
 import type { Field, FieldOf } from './form-model.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -24,6 +24,8 @@ export function createBody(form: FieldOf<'object'>, draft: ObjectDraft): { body:
 }
 
 function isUntouched(field: Field, draft: Draft): boolean {
+  // the caller may not be allowed to send the field
+  if (field.role !== null && isEqual(draft, emptyDraft(field, noLabel))) return true;
   if (field.default !== undefined) return false;
   return draft === null || draft === '' || (Array.isArray(draft) && draft.length === 0);
 }

@@ -1,3 +1,4 @@
+import { isShown } from './granted.ts';
 import { modelsOf, propertiesOf, resolve, type Schema, type Schemas, typesOf } from './schema.ts';
 
 export interface Column {
@@ -7,9 +8,17 @@ export interface Column {
   readonly sort: string | null;
 }
 
-/** The columns of a list: the declared fields, or those that `fields` names. */
-export function columnsOf(schemas: Schemas, item: Schema, sorts: readonly string[], fields: string | null): readonly Column[] {
-  const all = [...propertiesOf(schemas, item)].map(([name, schema]) => ({ name, schema, sort: sortOf(name, sorts) }));
+/** The columns of a list: the declared fields, or those that `fields` names. Fields that need a role are shown if rows have them. */
+export function columnsOf(
+  schemas: Schemas,
+  item: Schema,
+  sorts: readonly string[],
+  fields: string | null,
+  rows: readonly unknown[] = [],
+): readonly Column[] {
+  const all = [...propertiesOf(schemas, item)]
+    .filter(([name, schema]) => schema['x-role'] === undefined || isShown(rows, name))
+    .map(([name, schema]) => ({ name, schema, sort: sortOf(name, sorts) }));
   if (fields === null) return all;
   const named = new Set(fields.split(',').map((field) => field.trim().split('.')[0]));
   return all.filter(({ name }) => named.has(name));

@@ -6,6 +6,10 @@ export interface Parameter {
   readonly required?: boolean;
   readonly description?: string;
   readonly schema: Schema;
+  /** The role that a caller needs for the parameter. */
+  readonly 'x-role'?: string;
+  /** The roles for single values, by field. */
+  readonly 'x-role-of'?: Readonly<Record<string, string>>;
 }
 
 type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
@@ -79,6 +83,8 @@ export interface Api {
   readonly model: string | null;
   /** The schema of a row. */
   readonly item: Schema;
+  /** The rows of the list, which can have fewer fields. */
+  readonly row: Schema;
   /** The name of the key in rows. */
   readonly key: string;
 }
@@ -169,9 +175,12 @@ function apiOf(name: string, description: string | null, all: readonly Operation
         return [property, { add: of('POST'), remove: of('DELETE') }];
       }),
     ),
-    actions: json.filter(({ action, association }) => action !== '_index' && action !== '_entity' && association === null),
+    actions: json.filter(
+      ({ action, association }) => !['_index', '_entity', '_aggregate'].includes(action ?? '') && association === null,
+    ),
     model,
     item,
+    row: (results && resolve(schemas, results).items) ?? item,
     key: keyOf(schemas, model, item),
   };
 }

@@ -1,5 +1,6 @@
 import { wordsOf } from './columns.ts';
 import type { Operation, Parameter } from './document.ts';
+import { isShown } from './granted.ts';
 import { entriesOf, pageParameters } from './location.ts';
 
 /** A filter, or another query parameter that a list accepts. */
@@ -29,10 +30,23 @@ const times: Readonly<Record<string, string>> = { lt: 'before', lte: 'until', gt
 /** Parameters with controls of their own. */
 const reserved = new Set([...pageParameters, 'items_per_page', 'fields', 'sort', 'q']);
 
-export function filtersOf({ query }: Operation): readonly Filter[] {
+/** The filters of a list. Those that need a role are offered if rows have their field. */
+export function filtersOf({ query }: Operation, rows: readonly unknown[] = []): readonly Filter[] {
   return query
-    .filter(({ name }) => !reserved.has(name))
+    .filter(({ name, 'x-role': role }) => !reserved.has(name) && (role === undefined || isShown(rows, fieldOf(name))))
     .map(({ description = null, name, schema }) => ({ parameter: name, label: labelOf(name, schema), schema, description }));
+}
+
+/** `lastName` of `lastName[contains]` */
+function fieldOf(parameter: string): string {
+  return parameter.replace(/\[\w+\]$/, '');
+}
+
+/** The fields to sort by. Those that need a role are offered if rows have them. */
+export function sortsOf({ query }: Operation, rows: readonly unknown[] = []): readonly string[] {
+  const sort = query.find(({ name }) => name === 'sort');
+  const fields = (sort?.schema.items?.enum ?? []).map(String).filter((field) => !field.startsWith('-'));
+  return fields.filter((field) => sort?.['x-role-of']?.[field] === undefined || isShown(rows, field));
 }
 
 function labelOf(name: string, schema: Parameter['schema']): string {

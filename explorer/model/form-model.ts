@@ -6,6 +6,8 @@ interface Common {
   readonly nullable: boolean;
   readonly description: string | null;
   readonly default: unknown;
+  /** The role that a caller needs to write the field; null: none. */
+  readonly role: string | null;
 }
 
 /** A field of a form. */
@@ -63,6 +65,7 @@ export function fieldOf(schemas: Schemas, name: string, schema: Schema, required
     nullable: isNullable(schemas, whole),
     description: whole.description ?? null,
     default: whole.default ?? options[0]?.default,
+    role: schema['x-role'] ?? null,
   };
   const targets = referencesIn(schemas, whole);
   if (targets.length > 0) return { ...common, kind: 'reference', targets };

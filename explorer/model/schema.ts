@@ -22,6 +22,8 @@ export interface Schema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly 'x-model'?: string;
+  /** The role that a caller needs for the field. */
+  readonly 'x-role'?: string;
 }
 
 /** The named schemas of the document. */

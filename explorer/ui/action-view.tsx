@@ -241,7 +241,7 @@ function Result({ api, schema, body, query, isLoading = false, onQuery }: Result
         ) : (
           <DataTable
             api={owner}
-            columns={columnsOf(schemas, items, [], null)}
+            columns={columnsOf(schemas, items, [], null, rows)}
             rows={rows}
             caption="Result"
             query=""

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { wordsOf } from '../model/columns.ts';
+import { columnsOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
-import { activeFilters, type Filter, filtersOf } from '../model/filters.ts';
+import { activeFilters, type Filter, filtersOf, sortsOf } from '../model/filters.ts';
 import { entriesOf, withParameters } from '../model/location.ts';
-import { propertiesOf } from '../model/schema.ts';
 import { useApp } from './context.ts';
 import { Popover } from './parts.tsx';
 
@@ -11,12 +10,14 @@ interface FiltersProps {
   readonly api: Api;
   readonly list: Operation;
   readonly query: string;
+  /** The rows of the page, which show what the caller may name. */
+  readonly rows: readonly unknown[];
   readonly onQuery: (query: string, replace?: boolean) => void;
 }
 
 /** Search, filters, order and columns of a list. All of them stand in the address. */
-export function Filters({ api, list, query, onQuery }: FiltersProps) {
-  const known = filtersOf(list);
+export function Filters({ api, list, query, rows, onQuery }: FiltersProps) {
+  const known = filtersOf(list, rows);
   const active = activeFilters(query);
   const [added, setAdded] = useState<readonly string[]>([]);
   const shown = [...new Set([...active.map(([name]) => name), ...added])];
@@ -44,8 +45,10 @@ export function Filters({ api, list, query, onQuery }: FiltersProps) {
             ))}
           </select>
         )}
-        <SortChoice list={list} query={query} onQuery={onQuery} />
-        {list.query.some(({ name }) => name === 'fields') && <ColumnChoice api={api} query={query} onQuery={onQuery} />}
+        <SortChoice list={list} query={query} rows={rows} onQuery={onQuery} />
+        {list.query.some(({ name }) => name === 'fields') && (
+          <ColumnChoice api={api} query={query} rows={rows} onQuery={onQuery} />
+        )}
       </div>
       {shown.length > 0 && (
         <ul class="chips">
@@ -77,7 +80,7 @@ export function Filters({ api, list, query, onQuery }: FiltersProps) {
   );
 }
 
-function Search({ list, query, onQuery }: Omit<FiltersProps, 'api'>) {
+function Search({ list, query, onQuery }: Omit<FiltersProps, 'api' | 'rows'>) {
   const given = new Map(entriesOf(query)).get('q') ?? '';
   const [text, setText] = useState(given);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -166,8 +169,8 @@ function FilterChip({ name, filter, value, isNew, onValue }: ChipProps) {
   );
 }
 
-function SortChoice({ list, query, onQuery }: Omit<FiltersProps, 'api'>) {
-  const orders = (list.query.find(({ name }) => name === 'sort')?.schema.items?.enum ?? []).map(String);
+function SortChoice({ list, query, rows, onQuery }: Omit<FiltersProps, 'api'>) {
+  const orders = sortsOf(list, rows).flatMap((field) => [field, `-${field}`]);
   if (orders.length === 0) return null;
   const given = new Map(entriesOf(query)).get('sort') ?? '';
   return (
@@ -187,9 +190,9 @@ function SortChoice({ list, query, onQuery }: Omit<FiltersProps, 'api'>) {
   );
 }
 
-function ColumnChoice({ api, query, onQuery }: Omit<FiltersProps, 'list'>) {
+function ColumnChoice({ api, query, rows, onQuery }: Omit<FiltersProps, 'list'>) {
   const { catalogue } = useApp();
-  const all = [...propertiesOf(catalogue.schemas, api.item).keys()];
+  const all = columnsOf(catalogue.schemas, api.row, [], null, rows).map(({ name }) => name);
   const given = new Map(entriesOf(query)).get('fields');
   const chosen = given === undefined ? all : given.split(',').map((field) => field.split('.')[0] ?? '');
   const toggle = (name: string) => {

@@ -5,6 +5,7 @@ import { labelOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
 import { draftOf, type Fault, type ObjectDraft } from '../model/draft.ts';
 import { type FieldOf, formOf } from '../model/form-model.ts';
+import { withoutAbsent } from '../model/granted.ts';
 import { addressOf, placeholderQuery, requestTarget } from '../model/location.ts';
 import { withReadReferences } from '../model/read-references.ts';
 import { loadDraft, type StoredDraft, saveDraft } from '../net/drafts.ts';
@@ -246,8 +247,9 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
   return { request: { method: operation.method, target, headers, body }, faults, isEmpty: Object.keys(body).length === 0 };
 }
 
-/** The form without the fields of other classes: that of an existing row is known. */
-function ofRow(form: FieldOf<'object'>, row: Row): FieldOf<'object'> {
+/** The form of an existing row, without the fields of other classes and those that the caller does not get. */
+function ofRow(whole: FieldOf<'object'>, row: Row): FieldOf<'object'> {
+  const form = withoutAbsent(whole, row);
   const type = form.typeKey === null ? undefined : row[form.typeKey];
   const own = form.variants.filter((variant) => variant.type === String(type));
   return own.length === 0 ? form : { ...form, variants: own };

@@ -1,5 +1,6 @@
 import { columnsOf, wordsOf } from '../model/columns.ts';
 import { type Api, isSingle, type Operation, placeholdersOf } from '../model/document.ts';
+import { sortsOf } from '../model/filters.ts';
 import { entriesOf, placeholderQuery, requestTarget, withParameters } from '../model/location.ts';
 import { CodePanel } from './code-panel.tsx';
 import { getRequest, useApp, useGet } from './context.ts';
@@ -76,15 +77,14 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
   const target = requestTarget(list.path, query, null);
   const { answer, isLoading, reload } = useGet(target);
   const values = new Map(entriesOf(query));
-  const sorts = list.query.find(({ name }) => name === 'sort')?.schema.items?.enum ?? [];
-  const plain = sorts.map(String).filter((field) => !field.startsWith('-'));
-  const columns = columnsOf(catalogue.schemas, api.item, plain, values.get('fields') ?? null);
   const show = (next: string, replace = false) => go({ kind: 'list', api: api.name, query: next }, { replace });
   const page = answer?.ok && isPage(answer.body) ? answer.body : null;
+  const rows = page?.results ?? [];
+  const columns = columnsOf(catalogue.schemas, api.row, sortsOf(list, rows), values.get('fields') ?? null, rows);
   const largest = list.query.find(({ name }) => name === 'items_per_page')?.schema.maximum ?? null;
   return (
     <>
-      <Filters api={api} list={list} query={query} onQuery={show} />
+      <Filters api={api} list={list} query={query} rows={rows} onQuery={show} />
       {answer && !answer.ok && <ProblemBox problem={answer.problem} onRetry={reload} />}
       {answer === null && <Spinner />}
       {page && (

@@ -255,12 +255,13 @@ class FieldReader {
     // an object that is missing so far cannot be patched
     const mode = outerMode === 'patch' && current === null ? 'create' : outerMode;
     const values = await this.fields(plan.fields, json, current, mode, `${path}.`, keys);
-    if (mode === 'replace' && current) Object.assign(values, hiddenParts(plan, current));
+    if (mode === 'replace' && current) Object.assign(values, hiddenParts(plan, current, json));
     return plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
   }
 
   /** PUT sets a field that was not sent to the value that it would have in a new row. */
   async #absent(field: WritableField, current: Values | null, path: string): Promise<unknown> {
+    if (field.unseen && current) return undefined;
     if (field.kind === 'to-many') return this.#hiddenItems(field, current);
     const retained = (await this.#hiddenToOne(field, current)) ?? retainedParts(field, current);
     if (retained !== undefined) return retained;
@@ -280,7 +281,7 @@ function referenceText(item: unknown): string | null {
 }
 
 /**
- * An embedded object with only those parts that bodies cannot set. They stay if null or nothing is sent, which
+ * An embedded object with only those parts that bodies cannot set, or that the caller cannot see. They stay if null or nothing is sent, which
  * clears only parts that the caller can set. Undefined if there are no such parts.
  */
 function retainedParts(field: WritableField, current: Values | null): unknown {
@@ -293,8 +294,9 @@ function retainedParts(field: WritableField, current: Values | null): unknown {
   return { ...cleared, ...hidden };
 }
 
-function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values): Values {
-  const settable = new Set([...fields.values()].map(({ property }) => property));
+function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
+  const isSet = ({ name, unseen }: WritableField) => !unseen || Object.hasOwn(sent, name);
+  const settable = new Set([...fields.values()].filter(isSet).map(({ property }) => property));
   const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name as string));
   return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
 }

@@ -64,18 +64,16 @@ export function conflictProblem(given: unknown, mapper: Mapper, groups: ActiveGr
   ) {
     return problem('conflict_reference', { reason: referenceReason(broken(), mapper, groups) }, { cause: error });
   }
-  return error instanceof ValidationError ? orphanProblem(error, mapper, groups) : null;
+  return error instanceof ValidationError ? orphanProblem(error, mapper) : null;
 }
 
 /** The mapper does not remove an item from a to-many if the item cannot exist without its owner. */
-function orphanProblem(error: ValidationError, mapper: Mapper, groups: ActiveGroups): Problem | null {
+function orphanProblem(error: ValidationError, mapper: Mapper): Problem | null {
   const [, model, name] = /^Removing items from collection (\w+)\.(\w+) without/.exec(error.message) ?? [];
   const meta = entitiesOf(mapper).find(({ className }) => className === model);
   const property = meta?.properties[name as never] as EntityProperty | undefined;
   if (!property) return null;
-  return violationsProblem([
-    violationOf(nameOf(property, groups) ?? '', 'must keep its items: they cannot exist without it', 'orphan'),
-  ]);
+  return violationsProblem([violationOf(jsonName(property), 'must keep its items: they cannot exist without it', 'orphan')]);
 }
 
 /** A commit throws the driver's own error: the mapper translates only errors of statements. */

@@ -17,7 +17,7 @@ import {
   setOwner,
   splitBody,
 } from './nested.ts';
-import { planWrites, type WritePlan } from './write-plan.ts';
+import { planWrites, type WritePlan, type WritingGroups } from './write-plan.ts';
 
 interface Scope {
   readonly em: RequestEntityManager;
@@ -41,21 +41,19 @@ interface Deserialized {
 export class Deserializer {
   readonly #mapper: Mapper;
   readonly #associations: AssociationReader;
-  readonly #groups: readonly string[];
-  readonly #readable: readonly string[];
+  readonly #groups: WritingGroups;
   readonly #plans = new Map<EntityMetadata, WritePlan>();
 
-  constructor(mapper: Mapper, associations: AssociationReader, groups: readonly string[], readable: readonly string[]) {
+  constructor(mapper: Mapper, associations: AssociationReader, groups: WritingGroups) {
     this.#mapper = mapper;
     this.#associations = associations;
     this.#groups = groups;
-    this.#readable = readable;
   }
 
   planFor(meta: EntityMetadata): WritePlan {
     let plan = this.#plans.get(meta);
     if (!plan) {
-      plan = planWrites(this.#mapper, meta, this.#groups, this.#readable);
+      plan = planWrites(this.#mapper, meta, this.#groups);
       this.#plans.set(meta, plan);
     }
     return plan;

@@ -9,7 +9,7 @@ import {
   type Planning,
   targetsOf,
 } from '../model/field-plan.ts';
-import { inGroups, readGroups } from '../model/groups.ts';
+import { type ActiveGroups, inGroups } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import { type IdentifierParser, identifierParser, isComposite, type NamedKeyPart, namedKeyParts } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
@@ -25,6 +25,8 @@ interface NamedWrite {
   readonly nullable: boolean;
   /** A new row needs a value for it. */
   readonly required: boolean;
+  /** The caller lacks a role to see it: PUT of a body that the caller has read must not change it. */
+  readonly unseen: boolean;
 }
 
 export interface ScalarWrite extends NamedWrite {
@@ -74,21 +76,24 @@ export interface WritePlan {
   readonly keyParts: readonly NamedKeyPart[];
 }
 
-/** Plans which fields of a class a body may contain. `readable` are the groups of the fields that the caller can see. */
-export function planWrites(
-  mapper: Mapper,
-  meta: EntityMetadata,
-  groups: readonly string[],
-  readable: readonly string[] = readGroups,
-): WritePlan {
+/** The groups of the fields that a caller can write, can see, and cannot see for lack of a role. */
+export type WritingGroups = Pick<ActiveGroups, 'read' | 'write' | 'withheld'>;
+
+interface WritePlanning extends Planning {
+  isUnseen(property: EntityProperty): boolean;
+}
+
+/** Plans which fields of a class a body may contain. */
+export function planWrites(mapper: Mapper, meta: EntityMetadata, { read, withheld = [], write }: WritingGroups): WritePlan {
+  const isUnseen = (property: EntityProperty) => inGroups(property, withheld) && !inGroups(property, read);
   const properties = ownProperties(meta);
   const discriminator = discriminatorProperty(meta);
   const writable = properties.filter((property) => property.name !== discriminator);
   return {
     meta,
-    fields: planFields(writable, { mapper, groups, ancestors: [meta] }),
-    visible: new Set(properties.filter((property) => inGroups(property, readable)).map(jsonName)),
-    showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, readable),
+    fields: planFields(writable, { mapper, groups: write, ancestors: [meta], isUnseen }),
+    visible: new Set(properties.filter((property) => inGroups(property, read)).map(jsonName)),
+    showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, read),
     typeKey: discriminatorKey(meta) ?? 'type',
     idKey: isComposite(meta) ? 'id' : jsonName(meta.getPrimaryProp()),
     parseId: identifierParser(meta, mapper.driver.getPlatform(), 'json'),
@@ -96,20 +101,21 @@ export function planWrites(
   };
 }
 
-function planFields(properties: readonly EntityProperty[], planning: Planning): ReadonlyMap<string, WritableField> {
+function planFields(properties: readonly EntityProperty[], planning: WritePlanning): ReadonlyMap<string, WritableField> {
   const fields = properties
     .filter((property) => inGroups(property, planning.groups))
     .map((property) => planField(property, planning));
   return new Map(fields.map((field) => [field.name, field]));
 }
 
-function planField(property: EntityProperty, planning: Planning): WritableField {
+function planField(property: EntityProperty, planning: WritePlanning): WritableField {
   const named = {
     name: jsonName(property),
     property: property.name as string,
     metadata: property,
     nullable: property.nullable === true,
     required: isRequired(property, planning.ancestors.at(-1)),
+    unseen: planning.isUnseen(property),
   };
   switch (property.kind) {
     case ReferenceKind.SCALAR: {
@@ -126,7 +132,7 @@ function planField(property: EntityProperty, planning: Planning): WritableField 
   }
 }
 
-function planEmbedded(embedded: EntityProperty, planning: Planning): readonly EmbeddedPlan[] {
+function planEmbedded(embedded: EntityProperty, planning: WritePlanning): readonly EmbeddedPlan[] {
   const { mapper, ancestors } = planning;
   return embeddedTargets(mapper, embedded).map((meta) => {
     const { discriminatorValue: value } = meta;

@@ -52,7 +52,8 @@ function keyLines(name: string, key: Key, value: unknown, indent: string): Line[
     return [{ text: `${indent}${name}:`, doc }, ...objectLines(below, value as Readonly<Record<string, unknown>>, `${indent}  `)];
   }
   if (below?.kind === 'map') {
-    const { active } = below.example;
+    // within a commented key, the example is part of the comment
+    const active = below.example.active || indent.includes('#');
     return [
       { text: `${indent}${name}:${active ? '' : ' {}'}`, doc },
       ...exampleLines(below, active ? `${indent}  ` : `${indent}  # `),

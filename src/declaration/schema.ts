@@ -20,6 +20,7 @@ import {
   either,
   entries,
   inherited,
+  integer,
   type Key,
   list,
   literal,
@@ -34,7 +35,7 @@ import {
   required,
   text,
 } from './shape.ts';
-import { type HttpMethod, httpMethods, knownFormats, parameterTypes, searchMethods } from './vocabulary.ts';
+import { aggregateFunctions, type HttpMethod, httpMethods, knownFormats, parameterTypes, searchMethods } from './vocabulary.ts';
 
 /** The service that makes the routes of all APIs, and the entry of config/routes.yaml that calls it. */
 export const crudLoader = { entry: 'app_cruds', service: 'app_main_crud_route_loader', method: 'load' } as const;
@@ -55,6 +56,26 @@ const search = either(
     using: optional(text({ values: searchMethods }), 'like', searchDoc),
   }),
 );
+const segments = text({
+  expected: 'one or more URL segments such as "history" or "history/recent"',
+  pattern: /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/,
+  explain: explainSegment,
+});
+
+const aggregate = object('aggregate', {
+  by: optional(list(field), [], 'Fields that rows can be grouped by; a date or time also by year, month or day: bornAt:month.'),
+  of: optional(
+    map(list(text({ values: aggregateFunctions }), { min: 1 }), {
+      example: { name: 'amount', value: '[sum, avg]', note: 'A field by its name in JSON, with the allowed functions.' },
+      names: fieldPattern,
+      namesExpected: 'an aggregate is named by a field such as "amount" or "center.budget"',
+    }),
+    {},
+    'Fields that can be aggregated, each with the functions that are allowed: sum, avg, min, max.',
+  ),
+  max_groups: optional(integer(1, 100_000), 1000, 'The most groups in a response; further groups are on the next pages.'),
+  path: optional(segments, 'aggregate', 'The path segments after that of the list.'),
+});
 const sortKey = text({
   expected: 'a property such as "name", "-name" or "center.name"',
   pattern: /^-?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/,
@@ -69,6 +90,7 @@ const listKeys = {
     'Properties to order a list by, with a dash before those in descending order; empty means the primary key.',
   ),
   search: optional(search, [], 'Fields that ?q= searches in: a list, or { fields, using }.'),
+  aggregate: orNull(aggregate, null, 'Counts, sums and other aggregates of the rows of _index, by groups; null means none.'),
 };
 
 /** A mapping with the same key for each HTTP method. */
@@ -110,11 +132,6 @@ const boundGroup = object('group', {
 const formats = list(text({ values: knownFormats }), { min: 1 });
 const hiddenDoc = 'Whether it is hidden from the OpenAPI document and everything generated from it.';
 
-const segments = text({
-  expected: 'one or more URL segments such as "history" or "history/recent"',
-  pattern: /^(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)*$/,
-  explain: explainSegment,
-});
 const requirements = either(
   map(text({ expected: 'a regular expression' }), {
     example: { name: 'id', value: '\\d+', note: 'A placeholder of the path.' },

@@ -2,6 +2,7 @@ import type { CamelCased } from './camel-case.ts';
 import type { FilterOperator } from './filter-operators.ts';
 import type { WrittenAppMain } from './schema.ts';
 import type {
+  AggregateFunction,
   DescribedDeclaration,
   Exported,
   Format,
@@ -88,6 +89,8 @@ export interface ListDeclaration {
   readonly filters: readonly FilterDeclaration[];
   readonly sort: readonly DeclaredPath[];
   readonly search: SearchDeclaration | null;
+  /** Only `_index` uses it. */
+  readonly aggregate: AggregateDeclaration | null;
   readonly defaultSort: readonly SortKey[];
   readonly defaultSortPath: Path;
 }
@@ -108,9 +111,24 @@ export interface SearchDeclaration {
   readonly path: Path;
 }
 
+export interface AggregateDeclaration {
+  /** Fields, or fields with a period: `bornAt:month`. */
+  readonly by: readonly DeclaredPath[];
+  readonly of: readonly AggregatedField[];
+  readonly maxGroups: number;
+  /** The path segments after that of the list. */
+  readonly segment: string;
+  readonly path: Path;
+}
+
+interface AggregatedField extends DeclaredPath {
+  readonly functions: readonly AggregateFunction[];
+}
+
 export interface ActionDeclaration {
   readonly name: string;
-  readonly kind: 'index' | 'entity' | 'custom';
+  /** `aggregate`: the aggregates of `_index`, which have a route of their own. */
+  readonly kind: 'index' | 'entity' | 'aggregate' | 'custom';
   /** Whether the path contains the entity's id. */
   readonly single: boolean;
   readonly methods: readonly HttpMethod[];

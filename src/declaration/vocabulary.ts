@@ -26,6 +26,14 @@ export function formatsMatching<Known extends string>(formats: readonly Known[],
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];
 
+/** What an aggregate computes from the values of a field in a group of rows. */
+export const aggregateFunctions = ['sum', 'avg', 'min', 'max'] as const;
+export type AggregateFunction = (typeof aggregateFunctions)[number];
+
+/** Parts of a date that rows can be grouped by, as in `bornAt:month`. */
+export const periods = ['year', 'month', 'day'] as const;
+export type Period = (typeof periods)[number];
+
 /** Log levels by pino's names; the configured one is the lowest that is logged. */
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];

@@ -7,6 +7,7 @@ import type { FoundColumn, FoundTable, TableName, WantedColumn } from '../databa
 import type { Inventory } from '../database/schema/inventory.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
 import type { Writer } from '../database/writer.ts';
+import type { Period } from '../declaration/vocabulary.ts';
 import type { MigrationTools } from './migration-tools.ts';
 import type { ValueKind } from './value-kind.ts';
 
@@ -85,6 +86,7 @@ export interface SqlSyntax {
   readonly pagesAtOffsets: ((pages: PagesAtOffsets) => string) | null;
   /** Estimates numbers of rows; null if the database cannot. */
   readonly estimate: RowEstimate | null;
+  readonly aggregates: AggregateSyntax;
   /** Index-backed searches; null if searches use no index. */
   readonly search: SearchSyntax | null;
 }
@@ -126,6 +128,26 @@ export interface RowEstimate {
   statement(rows: string): string;
   /** The number in the first column of its result, as text or parsed. */
   rowsIn(result: unknown): number;
+}
+
+/** How values of a group of rows are aggregated. */
+export interface AggregateSyntax {
+  /** The sum of a column of numbers. */
+  sum(column: string, kind: ValueKind): Sum;
+  /** The average of a column of numbers, which an executor returns as a number or its digits. */
+  average(column: string, kind: ValueKind): string;
+  /** A time, cut to the milliseconds that JSON shows: times that look equal are in one group. */
+  milliseconds(column: string, type: string): string;
+  /** The year, month or day of a date or a time in UTC as text: `2026-11`. */
+  period(column: string, kind: 'date' | 'datetime', type: string, period: Period): string;
+}
+
+export interface Sum {
+  readonly sql: string;
+  /** What to sort by, if it is not the sum itself. */
+  readonly order: readonly string[];
+  /** The sum as a number or its digits, from the value that an executor returns. */
+  read(value: unknown): unknown;
 }
 
 export interface SearchSyntax {

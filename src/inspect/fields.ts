@@ -2,6 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { isSetOnce, planWrites, type WritableField } from '../change/write-plan.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
+import { readGroups } from '../model/groups.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 
 /** A readable or writable field, with its path in the JSON of one row. */
@@ -79,7 +80,7 @@ export function writableFields(
   groups: readonly string[],
   creates: boolean,
 ): readonly PlannedField[] {
-  const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, groups));
+  const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, { read: readGroups, write: groups }));
   const variants = plans.map(
     ({ meta, fields }) => [meta, [...fields.values()].filter((field) => creates || !isSetOnce(field))] as const,
   );

@@ -6,6 +6,7 @@ import type { RouteRecord } from '../route/record.ts';
 /** The data that each action reads and writes. `handler` and `service` are application code; `unsupported` returns 400. */
 export const actionKinds = {
   list: { reads: 'model', writes: null },
+  aggregate: { reads: 'aggregates', writes: null },
   create: { reads: 'model', writes: 'model' },
   fetch: { reads: 'model', writes: null },
   patch: { reads: 'model', writes: 'model' },
@@ -16,7 +17,9 @@ export const actionKinds = {
   handler: { reads: 'own code', writes: 'own code' },
   service: { reads: 'own code', writes: 'own code' },
   unsupported: { reads: null, writes: null },
-} as const satisfies Readonly<Record<string, Readonly<Record<'reads' | 'writes', 'model' | 'item' | 'own code' | null>>>>;
+} as const satisfies Readonly<
+  Record<string, Readonly<Record<'reads' | 'writes', 'model' | 'aggregates' | 'item' | 'own code' | null>>>
+>;
 
 export type ActionKind = keyof typeof actionKinds;
 
@@ -29,6 +32,7 @@ const defaults: Readonly<Record<'indexApi' | 'entityApi' | 'addRemoveApi', Parti
 /** The action of a method; `handler` or `service` if application code performs it. */
 export function actionOf({ action, api, handler }: RouteRecord, method: HttpMethod): ActionKind {
   if (!api || !action) return 'service';
+  if (action.kind === 'aggregate') return method === 'GET' || method === 'HEAD' ? 'aggregate' : 'unsupported';
   if (!isDefault(handler) || isOverridden(api, handler)) return 'handler';
   // a list of rows
   if (action.bulk?.methods.some((each) => each === method) && method !== 'POST') return method === 'PATCH' ? 'patch' : 'delete';

@@ -2,6 +2,7 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
 import { bodyDenormalizerOf, denormalizerClasses, denormalizerOf } from '../change/associations.ts';
 import type { Mapper } from '../database/mapper.ts';
+import { aggregateNames } from '../declaration/names/list-names.ts';
 import type { DeclaredGroup, GroupsDeclaration, HttpMethod } from '../declaration/types.ts';
 import { planFields } from '../model/field-plan.ts';
 import { rolesOfProperty } from '../model/group-roles.ts';
@@ -49,6 +50,13 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     return { fields, decidedBy: normalization?.by ?? null };
   }
 
+  /** The fields that results of aggregates have values of. */
+  function aggregated(record: RouteRecord): RouteFields {
+    const names = aggregateNames(record.action?.list ?? null).map(({ field }) => field.replace(/:\w+$/, ''));
+    const { fields } = modelFields(modelOf(record), groupsOf(record).read);
+    return { fields: fields.filter(({ path }) => names.includes(path)), decidedBy: null };
+  }
+
   /** Actions that add or remove respond with the item, unless methods of the model respond with something else. */
   function item(record: RouteRecord, verb: 'add' | 'remove'): RouteFields {
     const meta = modelOf(record);
@@ -77,6 +85,7 @@ export function fieldsOfRoutes(application: Application, places: Places) {
     read(record: RouteRecord, kind: ActionKind): RouteFields {
       const { reads } = actionKinds[kind];
       if (reads === 'own code') return ownCode(record);
+      if (reads === 'aggregates') return aggregated(record);
       if (reads === 'item') return item(record, kind as 'add' | 'remove');
       return reads === null ? { fields: [], decidedBy: null } : modelFields(modelOf(record), groupsOf(record).read);
     },

@@ -3,7 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { didYouMean, listed } from '../declaration/suggest.ts';
 import type { ApiDeclaration, BoundGroup, Path } from '../declaration/types.ts';
 import { embeddedTargets, ownProperties, targetsOf } from './field-plan.ts';
-import { readGroups, writeGroups } from './groups.ts';
+import { groupsOfProperty, readGroups, writeGroups } from './groups.ts';
 import { concreteClasses } from './hierarchy.ts';
 
 interface Findings {
@@ -56,7 +56,7 @@ function groupsReachable(mapper: Mapper, meta: EntityMetadata): ReadonlySet<stri
     visited.add(next);
     pending.push(...(next.embeddable ? [] : concreteClasses(mapper, next)));
     for (const property of ownProperties(next)) {
-      for (const group of property.groups ?? []) groups.add(group);
+      for (const group of groupsOfProperty(property)) groups.add(group);
       pending.push(...(property.embeddable ? embeddedTargets(mapper, property) : targetsOf(property)));
     }
   }

@@ -134,10 +134,8 @@ export function isNormalized({ normalizations, variants }: FieldPlan): boolean {
  */
 export function hidesParts({ array, metadata, plan }: EmbeddedField): boolean {
   if (metadata.nullable !== true || array) return false;
-  return [...plan.variants].some(
-    ([meta, fields]) =>
-      fields.length > 0 &&
-      ownProperties(meta).some((part) => part.persist !== false && !fields.some(({ metadata: shown }) => shown === part)),
+  return [...plan.variants].some(([meta, fields]) =>
+    ownProperties(meta).some((part) => part.persist !== false && !fields.some(({ metadata: shown }) => shown === part)),
   );
 }
 

@@ -15,6 +15,8 @@ export interface ActiveGroups {
   readonly embedded: readonly string[];
   /** The groups of the fields that bodies may contain. */
   readonly write: readonly string[];
+  /** The read groups whose roles are not granted for the action's own rows. PUT leaves their fields as they are. */
+  readonly withheld?: readonly string[];
 }
 
 /** No fields at all. */
@@ -45,11 +47,21 @@ export function activeGroups(
 ): ActiveGroups {
   const own = groupNames(read, isGranted);
   const inside = groupNames(read, isGrantedInside);
-  return Object.freeze({ read: own, embedded: isSameList(own, inside) ? own : inside, write: groupNames(write, isGranted) });
+  return Object.freeze({
+    read: own,
+    embedded: isSameList(own, inside) ? own : inside,
+    write: groupNames(write, isGranted),
+    withheld: groupNames(read).filter((name) => !own.includes(name)),
+  });
 }
 
 function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((item, i) => item === other[i]);
+}
+
+/** The groups that a model gives to a property. */
+export function groupsOfProperty(property: Pick<EntityProperty, 'groups'>): readonly string[] {
+  return property.groups ?? [];
 }
 
 /** All groups of an API and its actions. */

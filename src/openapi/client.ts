@@ -82,6 +82,7 @@ function isList({ record: { action }, method, operation }: Call): boolean {
 
 const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   index: { GET: 'list', POST: 'create' },
+  aggregate: { GET: 'aggregate' },
   entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
 };
 
@@ -136,8 +137,10 @@ function queryOf(call: Call): string[] {
 
 function groupText(name: string, calls: readonly Call[]): string {
   const supplied = new Set(
-    Object.values(verbs)
-      .flatMap((of) => Object.values(of))
+    Object.entries(verbs)
+      // the name is free unless the API has aggregates
+      .filter(([kind]) => kind !== 'aggregate' || calls.some(({ record }) => record.action?.kind === kind))
+      .flatMap(([, of]) => Object.values(of))
       .concat('all', 'createMany', 'updateMany', 'deleteMany'),
   );
   const names = new Set<string>();

@@ -35,7 +35,12 @@ export function listParameters(
       ? [{ ...listed('sort', orders, [order, ...notes(sort)].join(' '), { uniqueItems: true }), ...limits(sort, rolesOf) }]
       : []),
     ...(search
-      ? [parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' '))]
+      ? [
+          {
+            ...parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' ')),
+            ...limitOfAny(search.fields, rolesOf),
+          },
+        ]
       : []),
     ...filters.flatMap(({ field, operators }) =>
       operators.map((operator) => limited(filterParameterOf(field, operator, plan), rolesOf(field))),
@@ -51,6 +56,13 @@ function limited(described: JsonSchema, steps: Steps): JsonSchema {
   return { ...described, description: `${described.description} ${roleNote(steps)}`, 'x-role': rolesText(steps) };
 }
 
+/** The role of a parameter that does not exist for callers who may read none of its fields. */
+function limitOfAny(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
+  const needed = fields.map(({ field }) => rolesOf(field));
+  if (needed.some((steps) => steps.length === 0)) return {};
+  return { 'x-role': [...new Set(needed.map(rolesText))].join(' or ') };
+}
+
 /** The values of a parameter that exist only for callers with roles, by field. */
 function limits(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
   const needed = fields.map(({ field }) => [field, rolesOf(field)] as const).filter(([, steps]) => steps.length > 0);
@@ -64,7 +76,7 @@ function parameter(name: string, schema: JsonSchema, description: string): JsonS
 }
 
 /** A parameter of several values. The server accepts commas, as described, and a repeated parameter, as `explode: true` would be. */
-function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
+export function listed(name: string, items: JsonSchema, description: string, further: JsonSchema = {}): JsonSchema {
   return { ...parameter(name, { type: 'array', items, minItems: 1, ...further }, description), style: 'form', explode: false };
 }
 

@@ -119,6 +119,7 @@ function idOf({ action, api, methods, name, single }: RouteRecord, method: HttpM
     if (action.bulk && method !== 'POST') return `${entityVerbs[method] ?? verb}${pascal(many)}`;
     return method === 'POST' ? `create${pascal(one)}` : `${verb}${pascal(many)}`;
   }
+  if (action.kind === 'aggregate') return method === 'GET' ? `aggregate${pascal(many)}` : `${verb}${pascal(one)}Aggregate`;
   if (action.kind === 'entity') return `${entityVerbs[method] ?? verb}${pascal(one)}`;
   if (action.association)
     return `${method === 'DELETE' ? 'remove' : 'add'}${pascal(one)}${pascal(wordsOf(action.association.property))}`;

@@ -1,14 +1,16 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
 import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { jsonName, planFields } from '../model/field-plan.ts';
 import { groupNames } from '../model/groups.ts';
 import { isComposite, keyKind, keyParts } from '../model/identifier.ts';
+import { valueKindOf } from '../model/value-kind.ts';
 import { pageParameters } from '../response/page-request.ts';
 import { parsePath, placeholdersOf } from '../route/pattern.ts';
 import { defaultIdRequirement } from '../route/record.ts';
 import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
+import { aggregateParameters } from './aggregates.ts';
 import { itemClasses, itemMethods } from './associations.ts';
 import { bulkBody, bulkOf, bulkSuccess, bulkSummary, createBody, isBulkOnly, nestedRoles } from './bulk.ts';
 import { declaredParameters } from './declared-parameters.ts';
@@ -121,6 +123,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     const key = meta && !isComposite(meta) && keyKind(meta, mapper.driver.getPlatform());
     const schemaOf = (name: string): JsonSchema => {
       const requirement = requirements[name];
+      if (name === 'id' && meta && isComposite(meta) && !loadsItself) return compositeSchema(meta, mapper.driver.getPlatform());
       if (name === 'id' && key && !loadsItself) {
         if (key.kind === 'integer' && requirement === defaultIdRequirement)
           return { type: 'integer', minimum: 0, maximum: key.max };
@@ -147,7 +150,9 @@ export function operationWriter(described: Described, operations: readonly Opera
   function ofList({ format, isSupplied, meta, reads, record: { action, api } }: Operation): JsonSchema[] {
     if (!api || !meta || !action?.list || !isSupplied || !reads) return [];
     const { read } = action.groups;
-    const parameters = listParameters(action.list, api.pagination, planFields(mapper, meta, groupNames(read)), read);
+    const fields = planFields(mapper, meta, groupNames(read));
+    if (action.kind === 'aggregate') return aggregateParameters(action.list, api, fields, isExport(format));
+    const parameters = listParameters(action.list, api.pagination, fields, read);
     // an export is the whole list
     return isExport(format) ? parameters.filter(({ name }) => !pageParameters.includes(String(name))) : parameters;
   }
@@ -179,6 +184,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     if (api && action?.result) return [200, answered('The result of the handler.', schemas.result(api, action, action.result))];
     if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('The result of the handler.', {})];
     if (action.association) return [200, answered('The item that was added or removed.', item(operation))];
+    if (action.kind === 'aggregate') return [200, answered('The groups.', schemas.read.aggregates(meta, api, action))];
     const bulk = bulkOf(operation);
     if (bulk) return bulkSuccess(operation, bulk, schemas, answered);
     const model = schemas.read.of(meta, action.groups.read);
@@ -294,6 +300,7 @@ function summaryOf(operation: Operation): string {
   }
   // a handler of its own may do something else than its method says
   if (!isSupplied && action.kind === 'custom') return capital(`${single ? one : many}: ${wordsOf(action.name)}`);
+  if (action.kind === 'aggregate') return `Aggregate ${many}`;
   if (isBulkOnly(operation)) return bulkSummary(method, many);
   if (action.kind === 'index') return method === 'POST' ? `Create ${withArticle(one)}` : `List ${many}`;
   return `${verbs[method] ?? method} ${withArticle(one)}`;
@@ -309,7 +316,15 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** A path contains the items of a list separated by commas, each percent-encoded. */
+function compositeSchema(meta: EntityMetadata, platform: Platform): JsonSchema {
+  const parts = keyParts(meta);
+  const areIntegers = parts.every(({ leaf }) => valueKindOf(leaf, platform).kind === 'integer');
+  const items = areIntegers ? { type: 'integer', minimum: 0 } : { type: 'string', minLength: 1 };
+  return { type: 'array', items, minItems: parts.length, maxItems: parts.length };
+}
+
 function compositeDescription(meta: EntityMetadata): string {
   const names = keyParts(meta).map(({ path }) => path);
-  return `The parts of the key, each percent-encoded, separated by commas: ${names.join(', ')}`;
+  return `The parts of the key, separated by commas: ${names.join(', ')}`;
 }

@@ -1,11 +1,13 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import type { ApiDeclaration, DeclaredGroup } from '../declaration/types.ts';
+import type { ActionDeclaration, AggregateDeclaration, ApiDeclaration, CountMode, DeclaredGroup } from '../declaration/types.ts';
 import { type Field, type FieldPlan, planFields, type ScalarField } from '../model/field-plan.ts';
 import { rolesOfProperty } from '../model/group-roles.ts';
 import { groupNames } from '../model/groups.ts';
 import { discriminatorProperty } from '../model/hierarchy.ts';
 import type { Normalization } from '../model/normalization.ts';
+import { aggregateResult } from './aggregates.ts';
 import type { SchemaContext } from './components.ts';
+import { pascal, wordsOf } from './english.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
 import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
@@ -42,7 +44,19 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
 
   /** The response to a listing of a model. */
   function collection(meta: EntityMetadata, { pagination: { count } }: ApiDeclaration, groups: Groups): JsonSchema {
-    const item = of(meta, groups);
+    const names = [meta.className, `${meta.className}${groupSuffix(groups, 'read')}`].map((name) => `${name}Collection`);
+    return collectionOf(names, of(meta, groups), count);
+  }
+
+  /** The response to a request for aggregates. */
+  function aggregates(meta: EntityMetadata, api: ApiDeclaration, { groups, list }: ActionDeclaration): JsonSchema {
+    const name = `${pascal(wordsOf(api.name))}Aggregate`;
+    const plan = planFields(mapper, meta, groupNames(groups.read));
+    const result = aggregateResult(list?.aggregate as AggregateDeclaration, plan);
+    return collectionOf([`${name}Collection`], components.add(name, result), 'exact');
+  }
+
+  function collectionOf(names: readonly string[], item: JsonSchema, count: CountMode): JsonSchema {
     // links are not valid URI references: the brackets of filters stay readable
     const link = { type: ['string', 'null'] };
     const pagination = {
@@ -59,7 +73,6 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
       results: { type: 'array', items: item },
       pagination: components.add('Pagination', objectSchema(pagination, Object.keys(pagination))),
     };
-    const names = [meta.className, `${meta.className}${groupSuffix(groups, 'read')}`].map((name) => `${name}Collection`);
     return components.add(names, objectSchema(properties, ['count', 'results', 'pagination']));
   }
 
@@ -134,7 +147,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     return metadata.nullable === true || inverse || [...field.plan.variants.keys()].some(hides) ? orNull(target) : target;
   }
 
-  return { of, collection, prefer };
+  return { of, collection, aggregates, prefer };
 }
 
 /** The context of a schema. */

@@ -3,7 +3,7 @@ import { type EmbeddedWrite, isSetOnce, planWrites, type ScalarWrite, type Writa
 import type { DeclaredGroup } from '../declaration/types.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { rolesOfProperty } from '../model/group-roles.ts';
-import { groupNames } from '../model/groups.ts';
+import { groupNames, readGroups } from '../model/groups.ts';
 import { concreteClasses, discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { isComposite, keyKind } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
@@ -52,7 +52,9 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
   /** The schema of a body for a model, for every class that its rows can have. */
   function of(model: EntityMetadata, mode: BodyMode, groups: BodyGroups, variant?: BodyVariant): JsonSchema {
     const body: Body = { mode, groups, variant };
-    const plans = concreteClasses(mapper, model).map((meta) => planWrites(mapper, meta, groupNames(groups.active)));
+    const plans = concreteClasses(mapper, model).map((meta) =>
+      planWrites(mapper, meta, { read: readGroups, write: groupNames(groups.active) }),
+    );
     const several = plans.length > 1;
     const refs = plans.map(({ fields, meta, typeKey }) => {
       const isTyped = several || discriminatorProperty(meta) !== null;

@@ -284,8 +284,8 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
 }
 
 function reasonAgainstApi({ columns, primaryKey }: InventoryTable): string | null {
-  if (primaryKey.length > 1) return `its primary key has ${primaryKey.length} columns (${primaryKey.join(', ')})`;
-  const key = columns.find(({ name }) => name === primaryKey[0]);
-  const isAddressable = key && 'builder' in key.mapping && key.mapping.isAddressable;
-  return isAddressable ? null : `its primary key ${primaryKey[0]} (${key?.type}) cannot be part of a path`;
+  const isAddressable = ({ mapping }: InventoryTable['columns'][number]) => 'builder' in mapping && mapping.isAddressable;
+  const keys = primaryKey.map((key) => columns.find(({ name }) => name === key));
+  const at = keys.findIndex((key) => !key || !isAddressable(key));
+  return at < 0 ? null : `its primary key ${primaryKey[at]} (${keys[at]?.type}) cannot be part of a path`;
 }

@@ -31,6 +31,8 @@ export interface ListParameters {
   readonly filters: ReadonlyMap<string, readonly FilterOperator[]>;
   readonly hasSort: boolean;
   readonly hasSearch: boolean;
+  /** Whether `fields` chooses fields. */
+  readonly hasChoice: boolean;
   readonly maxOrDepth: number;
   readonly maxOrGroups: number;
   /** Further parameters of the list, such as those of its pages. */
@@ -41,11 +43,11 @@ export interface ListParameters {
 export const reservedParameters: readonly string[] = Object.freeze([...pageParameters, 'fields', 'sort', 'q', 'or']);
 
 /** Names of parameters for a message: `lastName, lastName[contains], sort`. */
-function allowedParameters({ filters, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
+function allowedParameters({ filters, hasChoice, hasSearch, hasSort, maxOrDepth, others }: ListParameters): string[] {
   const conditions = [...filters].flatMap(([field, operators]) => operators.map((operator) => filterParameter(field, operator)));
   return [
     ...others,
-    'fields',
+    ...(hasChoice ? ['fields'] : []),
     ...(hasSort ? ['sort'] : []),
     ...(hasSearch ? ['q'] : []),
     ...conditions,
@@ -78,12 +80,12 @@ export function readListRequest(
     filter: root.build(),
     sort: parameters.hasSort ? itemsOf(query, 'sort') : null,
     q: parameters.hasSearch ? textOf(query, 'q') : null,
-    fields: itemsOf(query, 'fields'),
+    fields: parameters.hasChoice ? itemsOf(query, 'fields') : null,
   };
 }
 
-function isOwn(name: string, { hasSearch, hasSort }: ListParameters): boolean {
-  return name === 'fields' || (hasSort && name === 'sort') || (hasSearch && name === 'q');
+function isOwn(name: string, { hasChoice, hasSearch, hasSort }: ListParameters): boolean {
+  return (hasChoice && name === 'fields') || (hasSort && name === 'sort') || (hasSearch && name === 'q');
 }
 
 function unknown(name: string, parameters: ListParameters): Error {
@@ -167,7 +169,7 @@ function textOf(query: Readonly<Record<string, unknown>>, name: string): string 
   return value;
 }
 
-function itemsOf(query: Readonly<Record<string, unknown>>, name: string): readonly string[] | null {
+export function itemsOf(query: Readonly<Record<string, unknown>>, name: string): readonly string[] | null {
   const given = query[name];
   if (given === undefined) return null;
   // `sort=a,b` and `sort=a&sort=b` are the same

@@ -41,6 +41,9 @@ export interface RouteDefinition {
   handler(request: unknown, format: string): unknown;
 }
 
+/** The name of the action that aggregates a list. Hooks and voters are called for `_index`. */
+const aggregateName = '_aggregate';
+
 /** The requirement of an id, unless another one is declared. */
 export const defaultIdRequirement = '\\d+';
 
@@ -49,9 +52,25 @@ export function recordsOf(
   { apis }: Pick<Declaration, 'apis'>,
   idRequirementOf: IdRequirementOf = () => null,
 ): readonly RouteRecord[] {
+  const actionsOf = (action: ActionDeclaration) => [action, ...aggregateActions(action)];
   return Object.freeze(
-    apis.flatMap((api) => api.actions.map((action) => recordOf(api, action, idRequirementOf(api) ?? defaultIdRequirement))),
+    apis.flatMap((api) => {
+      const idRequirement = idRequirementOf(api) ?? defaultIdRequirement;
+      return api.actions.flatMap(actionsOf).map((action) => recordOf(api, action, idRequirement));
+    }),
   );
+}
+
+/** The aggregates of a list: an action of their own, with the roles of the list. */
+function aggregateActions(action: ActionDeclaration): ActionDeclaration[] {
+  const { kind, list, methods, segment } = action;
+  const reading = methods.filter((method) => method === 'GET' || method === 'HEAD');
+  if (kind !== 'index' || !list?.aggregate || reading.length === 0) return [];
+  const path = segment === null ? list.aggregate.segment : `${segment}/${list.aggregate.segment}`;
+  const described = { descriptions: {}, operationIds: {}, result: null, body: null };
+  return [
+    { ...action, ...described, name: aggregateName, kind: 'aggregate', methods: reading, segment: path, controllerAction: null },
+  ];
 }
 
 /** The requirement of an API's ids, unless another one is declared; null: {@link defaultIdRequirement}. */
@@ -121,6 +140,7 @@ export function handlerName(action: Handled, controller?: unknown): string {
   if (action.controllerAction !== null) return action.controllerAction;
   if (action.kind === 'index') return 'indexApi';
   if (action.kind === 'entity') return 'entityApi';
+  if (action.kind === 'aggregate') return 'aggregate';
   if (action.association) return 'addRemoveApi';
   const literal = `${action.name}Api`;
   const { prototype } = (controller ?? {}) as { prototype?: object };

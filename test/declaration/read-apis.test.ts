@@ -28,6 +28,7 @@ const nothingToAsk = {
   filters: [],
   sort: [],
   search: null,
+  aggregate: null,
   defaultSort: [],
   defaultSortPath: [],
 };
@@ -242,7 +243,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, nested, filters, sort, default_sort, search, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, nested, filters, sort, default_sort, search, aggregate, description, hidden, actions',
     ],
     [
       { 'base-path': '/b' },

@@ -44,7 +44,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|false|\{\}|\[\]|exact)( +# (?:Adds to|Lists of rows|To-many associations|Query parameters|Regular|Roles that|Groups that apply|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Which pages|Whether responses are compressed|Whether \/explorer|Fields that (?:a list|\?q)))/,
+            /: (?:null|false|\{\}|\[\]|exact)( +# (?:Adds to|Lists of rows|To-many associations|Query parameters|Regular|Roles that|Groups that apply|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Which pages|Whether responses are compressed|Whether \/explorer|Counts, sums|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),
@@ -64,6 +64,7 @@ describe('the reference', () => {
     expect(app_main.server.compress).toEqual({ threshold: 1024, encodings: ['br', 'gzip'] });
     expect(app_main.pagination.count).toEqual({ capped: 10000 });
     expect(app_main.apis.person.filters).toEqual({ lastName: ['eq', 'contains'] });
+    expect(app_main.apis.person.aggregate).toMatchObject({ by: [], of: { amount: ['sum', 'avg'] }, max_groups: 1000 });
     expect(app_main.apis.person.actions._index.description).toMatchObject({ GET: null });
     expect(app_main.apis.person.actions._index.operation_id).toMatchObject({ GET: null });
     expect(app_main.apis.person.search).toEqual({ fields: ['lastName'], using: 'like' });

@@ -52,11 +52,17 @@ describe('the active groups of a caller', () => {
       read: ['read', 'read:medical'],
       embedded: ['read', 'read:medical'],
       write: ['write:medical'],
+      withheld: [],
     });
   });
 
   test('leave out groups whose role is denied', () => {
-    expect(activeGroups(declared, () => false)).toEqual({ read: ['read'], embedded: ['read'], write: [] });
+    expect(activeGroups(declared, () => false)).toEqual({
+      read: ['read'],
+      embedded: ['read'],
+      write: [],
+      withheld: ['read:medical'],
+    });
   });
 
   test('can differ for rows inside the response', () => {

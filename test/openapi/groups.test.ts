@@ -60,6 +60,7 @@ export const Person = defineEntity({
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read', 'write'),
     diagnosis: p.string().groups('read:medical', 'write:medical'),
+    fee: p.integer().default(0).groups('read:finance'),
   },
 });`,
       }),

@@ -148,7 +148,7 @@ describe.each(databases)('declarest pull on %s', (kind) => {
       .filter((line) => line !== '' && !/^\s*#/.test(line));
     expect(lines).toEqual(['app_main:', '  apis:']);
     expect(textOf(directory, 'config/apis.yaml')).toContain(
-      '# OrderLine has no API: its primary key has 2 columns (order_id, position).\n',
+      '    # order_line:\n    #   class: OrderLine\n',
     );
   });
 });

@@ -259,6 +259,7 @@ export class Stores {
   async walk(request: ApiRequest, restriction: Restriction): Promise<Any[]> {
     const runtime = this.#api('item');
     const list = runtime.listOf('_index', defaultGroups);
+    stateOf(request, this.#application.mapper).groups = defaultGroups;
     const asked = list.readWhole(request.query as never, []);
     const listed = { asked: await visibleQuery(runtime, request, asked), plan: list.planOf(asked) };
     const read = this.#read('item');

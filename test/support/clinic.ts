@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { type Files, writeFiles } from '../cli/applications.ts';
 
-const library = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'index.ts'));
+/** The library as modules of the clinic import it. */
+export const library = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'index.ts'));
 
 /** The declaration of the clinic. Each line is one that a test can edit. */
 export const clinicYaml = `app_main:

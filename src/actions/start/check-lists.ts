@@ -5,9 +5,11 @@ import { dialectOf } from '../../dialect/dialect.ts';
 import { planFields } from '../../model/field-plan.ts';
 import { groupNames, groupsOfApi } from '../../model/groups.ts';
 import { sameLine } from '../../model/hierarchy.ts';
+import { AggregateReader } from '../../query/aggregate/aggregate-reader.ts';
 import type { IsHiding } from '../../query/list/filter-path.ts';
-import { ListQueryReader } from '../../query/list/list-query.ts';
+import { ListQueryReader, type Trouble } from '../../query/list/list-query.ts';
 import { isControllerClass, restrictsQueries } from '../controller-class.ts';
+import { checkAggregates } from './check-aggregates.ts';
 
 interface Findings {
   add(path: Path, message: string, of?: 'key'): void;
@@ -29,13 +31,16 @@ export function checkLists(apis: readonly ApiDeclaration[], mapper: Mapper, find
       if (!list) continue;
       const names = groupNames(groups.read);
       const model = { mapper, meta, plan: planFields(mapper, meta, names), groups: names, isHiding, matching };
-      new ListQueryReader(model, list, api.pagination, (path, message, of) => {
+      const trouble: Trouble = (path, message, of) => {
         // settings that actions inherit from their API are reported once
         if (reported.has(path.join('\n'))) return;
         reported.add(path.join('\n'));
         findings.add(path, message, of);
-      });
+      };
+      new ListQueryReader(model, list, api.pagination, trouble);
+      if (list.aggregate) new AggregateReader(model, list.aggregate, list, trouble);
     }
+    checkAggregates(api, findings);
     const lists = new Map([api, ...api.actions].flatMap(({ list }) => (list ? [[list.defaultSort, list.defaultSortPath]] : [])));
     for (const [defaultSort, at] of lists) {
       for (const [position, { property }] of defaultSort.entries()) {

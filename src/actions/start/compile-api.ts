@@ -13,6 +13,7 @@ import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { readableProperty } from '../../model/readable-field.ts';
 import { withLoadedData } from '../../model/unloaded.ts';
+import { AggregateReader } from '../../query/aggregate/aggregate-reader.ts';
 import { type ListQueryModel, ListQueryReader } from '../../query/list/list-query.ts';
 import type { RootFilter } from '../../query/rows/root-filter.ts';
 import { SeekPlan } from '../../query/rows/seek-plan.ts';
@@ -190,8 +191,11 @@ function listsOf(
       const sort = declaredSort.filter(({ property }) => readableProperty(plan, property) || !readableProperty(all, property));
       const seekOf = (order: readonly SortKey[]) =>
         isIndex && executor ? SeekPlan.of(mapper, meta, plan, order, api.name, executor, isOpen) : null;
-      const reader = new ListQueryReader({ mapper, meta, plan, ...listOptions }, list, api.pagination);
-      return new ListRuntime(reader, { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) }, seekOf);
+      const model = { mapper, meta, plan, ...listOptions };
+      const reader = new ListQueryReader(model, list, api.pagination);
+      const aggregates = isIndex && list.aggregate ? new AggregateReader(model, list.aggregate, list) : null;
+      const listPlan = { sort, ownSort: sort, count: api.pagination.count, seek: seekOf(sort) };
+      return new ListRuntime(reader, listPlan, seekOf, aggregates);
     };
     lists.set(name, perGroups(listFor));
   }

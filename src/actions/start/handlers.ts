@@ -43,7 +43,7 @@ import { bulkParts } from './bulk-parts.ts';
 import { type Compilers, compileApi } from './compile-api.ts';
 import type { Observer } from './observer.ts';
 import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
-import { readingHandler } from './reading-handler.ts';
+import { aggregateHandler, readingHandler } from './reading-handler.ts';
 import { type ApiRuntime, Framework, userOf } from './runtime.ts';
 
 /** The input for the handlers of an application. */
@@ -128,6 +128,7 @@ export function compileHandlers(
       return observer ? defined : guardedEarly(defined, guard, method);
     }
     const { controller, runtime } = controllers.get(api) as { controller: ApiController; runtime: ApiRuntime };
+    if (action.kind === 'aggregate') return aggregateHandler(record, method, format as Format, { ...compilers, runtime });
     const isSupplied = isDefaultHandler(classOf(controller), handler);
     const isDefault = isSupplied && !(single && runtime.loads);
     const reads = method === 'GET' || method === 'HEAD';

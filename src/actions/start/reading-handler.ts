@@ -3,10 +3,13 @@ import type { Format, HttpMethod } from '../../declaration/types.ts';
 import { isNormalized } from '../../model/field-plan.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
+import { noFilter } from '../../query/rows/root-filter.ts';
 import type { RouteHandler } from '../../route/mount.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import { hasColumns } from '../../serialization/formats.ts';
+import { AggregateStore } from '../../store/aggregate-store.ts';
 import { RowStore } from '../../store/row-store.ts';
+import { aggregateAction } from '../aggregate.ts';
 import { ApiController } from '../api-controller.ts';
 import { exportAction } from '../export.ts';
 import { isExport } from '../export-reply.ts';
@@ -43,6 +46,25 @@ export function readingHandler(record: RouteRecord, method: HttpMethod, format: 
   const storeFor = (groups: ActiveGroups) => rowsFor(groups) ?? runtime.entities;
   if (!isIndex) return fetchAction(runtime, storeFor, method, format);
   return isExport(format) ? exportAction(runtime, rowsFor, method, format) : listAction(runtime, storeFor, method, format);
+}
+
+/** GET and HEAD of the aggregates of a list, which the database computes. */
+export function aggregateHandler(
+  record: RouteRecord,
+  method: HttpMethod,
+  format: Format,
+  { executor, filters, observer, onPlanned, reads, runtime }: Omit<Reading, 'compiledReads'>,
+): RouteHandler {
+  const { framework, meta } = runtime;
+  observer?.planned(record, null);
+  onPlanned?.(record, method, null);
+  const store = new AggregateStore(framework.mapper, meta, {
+    executor: (reads ?? { executor }).executor,
+    filter: filters.get(meta) ?? noFilter,
+    sort: runtime.listOf('_index', runtime.grantsOf('_index', method).all).plan.ownSort,
+    visibilityOf: (request: ApiRequest) => framework.visibilityOf(request),
+  });
+  return aggregateAction(runtime, store, method, format);
 }
 
 /** The store of rows for a read of the fields of some groups, or why it needs entities. */

@@ -147,9 +147,10 @@ export class Framework {
   }
 
   /** The deserializer for a caller with these groups. Its messages distinguish fields that the caller can read. */
-  deserializer({ read, write }: Pick<ActiveGroups, 'read' | 'write'>): Deserializer {
-    const make = () => new Deserializer(this.mapper, this.associations, write, read);
-    return remembered(this.#deserializers, [write, read], make);
+  deserializer(groups: Pick<ActiveGroups, 'read' | 'write' | 'withheld'>): Deserializer {
+    const { read, withheld = [], write } = groups;
+    const make = () => new Deserializer(this.mapper, this.associations, groups);
+    return remembered(this.#deserializers, [write, read, withheld], make);
   }
 }
 

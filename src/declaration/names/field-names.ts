@@ -1,5 +1,6 @@
 import type { IndexHints } from '@mikro-orm/core';
 import type { Listed, Told } from '../mistake.ts';
+import type { Period } from '../vocabulary.ts';
 
 // MikroORM's types lose the JSON name of a property. These overloads keep it.
 declare module '@mikro-orm/core' {
@@ -123,7 +124,20 @@ type CheckedOrder<Properties, Paths, Where extends string> = {
   readonly [I in keyof Paths]: CheckedPath<Properties, Paths[I] extends `-${infer Path}` ? Path : Paths[I], 'property', Where>;
 };
 
-type ListKey = 'filters' | 'sort' | 'search' | 'default_sort';
+/** A field to group by, which may be followed by a period: `bornAt:month`. */
+type CheckedGroups<Known, Paths, Where extends string> = {
+  readonly [I in keyof Paths]: CheckedPath<Known, Paths[I] extends `${infer Field}:${Period}` ? Field : Paths[I], 'json', Where>;
+};
+
+type CheckedAggregate<Known, Aggregate, Where extends string> = Aggregate extends object
+  ? {
+      readonly [Key in keyof Aggregate as Key & ('by' | 'of')]: Key extends 'by'
+        ? CheckedGroups<Known, Aggregate[Key], Where>
+        : { readonly [Path in keyof Aggregate[Key]]: CheckedPath<Known, Path, 'json', Where> };
+    }
+  : unknown;
+
+type ListKey = 'filters' | 'sort' | 'search' | 'default_sort' | 'aggregate';
 
 /** Checks the names of fields in the parameters of a list. */
 export type CheckedList<Properties, List, Where extends string> = [keyof List & ListKey] extends [never]
@@ -133,5 +147,7 @@ export type CheckedList<Properties, List, Where extends string> = [keyof List & 
         ? { readonly [Path in keyof List[Key]]: CheckedPath<Fields<Properties>, Path, 'json', Where> }
         : Key extends 'default_sort'
           ? CheckedOrder<Properties, List[Key], Where>
-          : CheckedPaths<Fields<Properties>, List[Key], Where>;
+          : Key extends 'aggregate'
+            ? CheckedAggregate<Fields<Properties>, List[Key], Where>
+            : CheckedPaths<Fields<Properties>, List[Key], Where>;
     };

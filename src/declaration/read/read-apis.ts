@@ -186,7 +186,7 @@ function readAction(
     groups: readGroups(value.groups, [...path, 'groups'], ofApi.groups, ofApi.bound, report),
     association: association && { property: association.property ?? '', types: association.types },
     parameters: readParameters(value.parameters),
-    list: readActionList(value, path, single, ofApi.list, report),
+    list: readActionList(value, path, { isIndex: kind === 'index', single }, ofApi.list, report),
     formats: requiredFormats(value.formats ?? ofApi.formats, requirements, path, report),
     descriptions: byMethod((method) => (typeof description === 'string' ? description : (description?.[method] ?? null))),
     operationIds: typeof id === 'string' ? { all: id } : byMethod((method) => id?.[method] ?? null),

@@ -1,11 +1,18 @@
 import type { Report } from '../report.ts';
 import type { WrittenAction, WrittenApi } from '../schema.ts';
-import type { DeclaredPath, ListDeclaration, Path, SearchDeclaration, SortKey } from '../types.ts';
+import type { AggregateDeclaration, DeclaredPath, ListDeclaration, Path, SearchDeclaration, SortKey } from '../types.ts';
 
-type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'default_sort' | 'search'>;
+type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'default_sort' | 'search' | 'aggregate'>;
 
 /** A list without parameters. */
-export const emptyList: ListDeclaration = { filters: [], sort: [], search: null, defaultSort: [], defaultSortPath: [] };
+export const emptyList: ListDeclaration = {
+  filters: [],
+  sort: [],
+  search: null,
+  aggregate: null,
+  defaultSort: [],
+  defaultSortPath: [],
+};
 
 /** The parameters of a list. Keys that were not written come from `fallback`. */
 export function readList(written: WrittenList, path: Path, fallback: ListDeclaration, report: Report): ListDeclaration {
@@ -16,21 +23,25 @@ export function readList(written: WrittenList, path: Path, fallback: ListDeclara
     }),
     ...(written.sort && { sort: declaredPaths(written.sort, [...path, 'sort']) }),
     ...(written.search && { search: readSearch(written.search, [...path, 'search']) }),
+    ...(written.aggregate !== undefined && { aggregate: readAggregate(written.aggregate, [...path, 'aggregate']) }),
     ...(written.default_sort && readDefaultSort(written.default_sort, [...path, 'default_sort'], report)),
   };
 }
 
-const listKeys = ['filters', 'sort', 'default_sort', 'search'] as const;
+const listKeys = ['filters', 'sort', 'default_sort', 'search', 'aggregate'] as const;
 
 /** The parameters of the list of an action; null if its path has an id, because then it has no list. */
 export function readActionList(
   written: WrittenList,
   path: Path,
-  single: boolean,
+  { isIndex, single }: { readonly isIndex: boolean; readonly single: boolean },
   fallback: ListDeclaration,
   report: Report,
 ): ListDeclaration | null {
-  if (!single) return readList(written, path, fallback, report);
+  if (!single) {
+    if (written.aggregate && !isIndex) report.add([...path, 'aggregate'], '"aggregate" is allowed for _index only', 'key');
+    return readList(written, path, fallback, report);
+  }
   for (const key of listKeys) {
     if (written[key] !== undefined)
       report.add([...path, key], `"${key}" is allowed for actions that return a list, and the path of this one has an id`, 'key');
@@ -42,6 +53,17 @@ function readSearch(written: NonNullable<WrittenList['search']>, path: Path): Se
   const { fields, using, at } =
     'fields' in written ? { ...written, at: [...path, 'fields'] } : { fields: written, using: 'like' as const, at: path };
   return fields && fields.length > 0 ? { fields: declaredPaths(fields, at), using, path } : null;
+}
+
+function readAggregate(written: NonNullable<WrittenList['aggregate']> | null, path: Path): AggregateDeclaration | null {
+  if (!written) return null;
+  return {
+    by: declaredPaths(written.by, [...path, 'by']),
+    of: written.of.map(({ key, path: at, value }) => ({ field: String(key), path: at, functions: value })),
+    maxGroups: written.max_groups,
+    segment: written.path,
+    path,
+  };
 }
 
 function declaredPaths(fields: readonly string[], path: Path): readonly DeclaredPath[] {

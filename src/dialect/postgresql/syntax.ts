@@ -1,4 +1,5 @@
 import type { RowEstimate, SqlSyntax } from '../dialect.ts';
+import { postgresAggregates } from './aggregates.ts';
 import { pagesAtOffsets } from './pages-at-offsets.ts';
 import { postgresRows } from './row-source.ts';
 import { postgresSearch } from './search.ts';
@@ -43,6 +44,7 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   timeColumn: (column, type) => (/^timestamp(tz|.* with time zone)/.test(type) ? `(${column} at time zone 'UTC')` : column),
   pagesAtOffsets,
   estimate,
+  aggregates: postgresAggregates,
   search: postgresSearch,
 });
 

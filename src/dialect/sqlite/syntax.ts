@@ -1,4 +1,5 @@
 import type { SqlSyntax } from '../dialect.ts';
+import { sqliteAggregates } from './aggregates.ts';
 import { lowered, lowerFunction } from './lower-case.ts';
 import { sqliteRows } from './row-source.ts';
 
@@ -35,5 +36,6 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   timeColumn: (column) => column,
   pagesAtOffsets: null,
   estimate: null,
+  aggregates: sqliteAggregates,
   search: null,
 });

@@ -1,6 +1,7 @@
 import { restrictsQueries } from '../../actions/controller-class.ts';
 import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
+import { aggregateNames } from '../../declaration/names/list-names.ts';
 import type { HttpMethod, Path } from '../../declaration/types.ts';
 import { planFields } from '../../model/field-plan.ts';
 import { rolesOfPath } from '../../model/group-roles.ts';
@@ -75,9 +76,7 @@ function routeAccess(application: Application, record: RouteRecord, method: Http
     roles,
     /** The method that restricts the rows: `PersonController.customizeQuery`. Creation reads no rows. */
     restricted:
-      action?.single || kind === 'list' || kind === 'handler' || kind === 'patch' || kind === 'delete'
-        ? restrictionOf(record, places)
-        : null,
+      action?.single || ['list', 'aggregate', 'handler', 'patch', 'delete'].includes(kind) ? restrictionOf(record, places) : null,
     /** The default filters of the model, which hide rows too. */
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
     /** Controller methods that can change or replace the response. */
@@ -122,9 +121,10 @@ function questionsOf({ mapper }: Application, { action, api }: RouteRecord, meth
   const groups = action?.groups.read ?? [];
   const plan = api && planFields(mapper, metaOf(mapper, api.class.value), groupNames(groups));
   const asksList = method === 'GET' || method === 'HEAD';
+  const isAggregate = action?.kind === 'aggregate';
   const { filters = [], search = null, sort = [] } = (asksList && action?.list) || {};
   const question = (
-    kind: 'filter' | 'sort' | 'search' | 'parameter',
+    kind: 'filter' | 'sort' | 'search' | 'aggregate' | 'parameter',
     field: string,
     path: Path,
     operator: string | null = null,
@@ -140,8 +140,9 @@ function questionsOf({ mapper }: Application, { action, api }: RouteRecord, meth
   });
   return [
     ...filters.flatMap(({ field, operators, path }) => operators.map((operator) => question('filter', field, path, operator))),
-    ...sort.map(({ field, path }) => question('sort', field, path)),
+    ...(isAggregate ? [] : sort).map(({ field, path }) => question('sort', field, path)),
     ...(search?.fields ?? []).map(({ field, path }) => question('search', field, path)),
+    ...(isAggregate ? aggregateNames(action.list) : []).map(({ field, path }) => question('aggregate', field, path)),
     ...(action?.parameters ?? []).map(({ name, path }) => question('parameter', name, path)),
   ];
 }

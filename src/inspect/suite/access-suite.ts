@@ -8,6 +8,7 @@ import {
   loadApplication,
 } from '../../application.ts';
 import { type HttpMethod, httpMethods } from '../../declaration/types.ts';
+import { readGroups } from '../../model/groups.ts';
 import type { Identifier } from '../../model/identifier.ts';
 import { explainMatch } from '../../route/explain-match.ts';
 import { idSegment } from '../../route/location.ts';
@@ -15,6 +16,7 @@ import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
 import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
+import { deniedQueries, type Grants, grantedFields, missingFields } from './suite-groups.ts';
 import type { Judgement, RowIds } from './suite-judge.ts';
 import { type SuiteDatabase, type SuiteServer, suiteServer } from './suite-server.ts';
 import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './test-client.ts';
@@ -65,7 +67,7 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database, options.ids);
   const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
   const coverage = suiteCoverage(actors.length, options);
-  const suite = { application, coverage, options, server, models: shapesOfModels(application.mapper) };
+  const suite = { application, coverage, options, server, models: modelShapes(application) };
   // test runners may run tests concurrently; the writes of one must not affect another
   let turn: Promise<unknown> = Promise.resolve();
   const test = (title: string, work: () => Promise<void>) =>
@@ -118,7 +120,20 @@ interface Suite {
   readonly coverage: ReturnType<typeof suiteCoverage>;
   readonly options: AccessSuiteOptions;
   readonly server: SuiteServer;
-  readonly models: readonly Shape[];
+  readonly models: ReturnType<typeof modelShapes>;
+}
+
+/** The shapes of all models, made once for each set of groups. */
+function modelShapes({ mapper }: Application) {
+  const made = new Map<string, readonly Shape[]>();
+  return ({ groups: { read } }: RouteAccess, { inside, own }: Grants): readonly Shape[] => {
+    const active = read.filter(({ role }) => role === null || own.has(role) || inside.has(role)).map(({ name }) => name);
+    // routes that a service loads have no groups of their own
+    const names = read.length === 0 ? readGroups : active;
+    const shapes = made.get(names.join('\n')) ?? shapesOfModels(mapper, names);
+    made.set(names.join('\n'), shapes);
+    return shapes;
+  };
 }
 
 /** The first request yields the judgements of all rows; then one more is sent for each other verdict and reason. */
@@ -135,7 +150,7 @@ async function checkRoute(suite: Suite, subject: Subject, actor: Actor): Promise
 /** Sends a request for the first of the rows, or without a row, and checks the response. Returns the judgements of all rows. */
 async function probe(
   suite: Suite,
-  { record, roles, route, shape }: Subject,
+  { record, roles, route }: Subject,
   actor: Actor,
   keys: readonly Identifier[] | null,
 ): Promise<readonly Judgement[]> {
@@ -155,7 +170,10 @@ async function probe(
   const expected = judged.find((judgement) => judgement.key === key);
   if (!expected) throw new Error(`${who}: returned ${response.status} before the route was reached${detailOf(response)}`);
   checkStatus(who, route, expected, actor, response);
-  if (response.status >= 200 && response.status < 300) checkBody(suite, who, route, shape, response, count);
+  if (response.status >= 200 && response.status < 300) {
+    checkBody(suite, who, route, expected.grants, response, count);
+    await checkQueries(suite, record, route, actor, expected.grants, path);
+  }
   return judged;
 }
 
@@ -163,7 +181,7 @@ function checkBody(
   { models, options }: Suite,
   who: string,
   route: RouteAccess,
-  shape: Shape,
+  grants: Grants,
   { json, text }: TestResponse,
   count: number | null,
 ): void {
@@ -171,14 +189,38 @@ function checkBody(
     if (text !== '') throw new Error(`${who}: the response to HEAD has a body`);
     return;
   }
-  const leaks = leaksOf(route, json, shape, models, shapeOfPaths(options.fields?.[route.name] ?? []));
+  const granted = grantedFields(route, grants);
+  const further = shapeOfPaths(options.fields?.[route.name] ?? []);
+  const leaks = leaksOf(route, json, shapeOfRoute(route, granted), models(route, grants), further);
   if (leaks.length > 0) {
     const remedy =
       route.read.decidedBy === null ? '' : `; if this is intended, allow it: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
     throw new Error(`${who}: returned fields that it must not return: ${leaks.join(', ')}${remedy}`);
   }
+  const rows = [route.action === 'list' ? (json?.results ?? []) : (json ?? [])].flat();
+  const missing = missingFields(route, granted, rows);
+  if (missing.length > 0) throw new Error(`${who}: did not return ${missing.join(', ')}, though the role was granted`);
   if (count !== null && json.count_is === undefined && json.count !== count)
     throw new Error(`${who}: counted ${json.count} rows, but the caller can see ${count}`);
+}
+
+/** Filters and orders by a field must be rejected if the caller does not get the field. */
+async function checkQueries(
+  suite: Suite,
+  record: RouteRecord,
+  route: RouteAccess,
+  actor: Actor,
+  grants: Grants,
+  path: string,
+): Promise<void> {
+  for (const { field, query } of deniedQueries(suite.application.mapper, record, route, grants)) {
+    const asked = `${path}${path.includes('?') ? '&' : '?'}${query}`;
+    const { status } = await suite.server.send(route.method, asked, await requestOf(suite, route, actor), null);
+    if (status !== 400)
+      throw new Error(
+        `${route.method} ${asked} as ${actor.title}: returned ${status}, but must return 400: the caller does not get ${field}`,
+      );
+  }
 }
 
 async function requestOf(suite: Suite, { action, method, name }: RouteAccess, actor: Actor): Promise<TestRequest> {
@@ -256,7 +298,6 @@ function subjectOf(route: RouteAccess, routes: readonly RouteAccess[], records: 
     route,
     record,
     roles: [...new Set(guards.flatMap(({ roles }) => roles.map(({ role }) => role)))],
-    shape: shapeOfRoute(route),
   };
 }
 
@@ -266,11 +307,18 @@ function actorsOf(
   given: Readonly<Record<string, TestUser>>,
   userId: string | number,
 ): readonly Actor[] {
-  const roles = [...new Set(routes.flatMap((route) => route.roles.map(({ role }) => role)))].sort();
+  const ofGroups = [
+    ...new Set(routes.flatMap(({ groups }) => [...groups.read, ...groups.write]).flatMap(({ role }) => role ?? [])),
+  ];
+  const roles = [...new Set([...routes.flatMap((route) => route.roles.map(({ role }) => role)), ...ofGroups])].sort();
+  const without = (role: string) => roles.filter((other) => other !== role);
   return [
     { title: 'anonymous', caller: null, user: null },
     ...roles.map((role) => actor(`a user with ${role} alone`, { id: userId, roles: [role] })),
     ...(roles.length > 1 ? [actor('a user with all roles', { id: userId, roles })] : []),
+    ...(roles.length > 1
+      ? ofGroups.sort().map((role) => actor(`a user with all roles but ${role}`, { id: userId, roles: without(role) }))
+      : []),
     ...Object.entries(given).map(([name, user]) => actor(name, user)),
   ];
 }

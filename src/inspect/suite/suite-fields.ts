@@ -1,9 +1,9 @@
 import type { Mapper } from '../../database/mapper.ts';
 import { planFields } from '../../model/field-plan.ts';
-import { readGroups } from '../../model/groups.ts';
 import { entitiesOf } from '../../model/hierarchy.ts';
 import type { RouteAccess } from '../compare/matrix.ts';
 import { type PlannedField, readableFields } from '../fields.ts';
+import type { FieldAccess } from '../route-fields.ts';
 
 /** The allowed keys of an object, each with the shape of its value; null allows any value. */
 export type Shape = Map<string, Shape | null>;
@@ -17,15 +17,15 @@ export function shapeOfPaths(paths: readonly string[]): Shape {
   return shapeOf(paths.map((path) => ({ path, kind: 'value' })));
 }
 
-/** The allowed response of a route: the fields in the matrix. */
-export function shapeOfRoute({ read }: RouteAccess): Shape {
-  return shapeOf(read.fields);
+/** The allowed response of a route: the fields in the matrix that the caller gets. */
+export function shapeOfRoute({ read }: RouteAccess, fields: readonly FieldAccess[] = read.fields): Shape {
+  return shapeOf(fields);
 }
 
-/** The shape of each model in the group `read`: custom handlers may respond with any of them. */
-export function shapesOfModels(mapper: Mapper): readonly Shape[] {
+/** The shape of each model in some groups: custom handlers may respond with any of them. */
+export function shapesOfModels(mapper: Mapper, groups: readonly string[]): readonly Shape[] {
   return entitiesOf(mapper).map((meta) => {
-    const plan = planFields(mapper, meta, readGroups);
+    const plan = planFields(mapper, meta, groups);
     const made = [...(plan.normalizations?.values() ?? [])].map(({ schema }) => schema.properties as object | undefined);
     return plan.normalizations
       ? shapeOfPaths(made.flatMap((properties) => Object.keys(properties ?? {})))

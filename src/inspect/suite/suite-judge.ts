@@ -21,6 +21,7 @@ import { EntityStore } from '../../store/entity-store.ts';
 import { PathLoader } from '../../store/load-paths.ts';
 import { RequestState, stateOf, withState } from '../../store/request-state.ts';
 import { actionOf, controllerOf, isOverridden } from '../route-action.ts';
+import { type Grants, groupRolesOf } from './suite-groups.ts';
 
 /** The expected result of a request for one row, or without a row if the path names none. */
 export interface Judgement {
@@ -32,6 +33,8 @@ export interface Judgement {
   readonly rejection: Rejection | null;
   /** Whether each role was granted; only roles with voters of the application. */
   readonly own: ReadonlyMap<string, boolean>;
+  /** The roles of groups that the caller has. */
+  readonly grants: Grants;
 }
 
 /** A method of a controller that throws an error for a caller. */
@@ -41,7 +44,7 @@ export interface Rejection {
   readonly by: string;
 }
 
-type Decision = Omit<Judgement, 'key'>;
+type Decision = Omit<Judgement, 'key' | 'grants'>;
 
 const mostRows = 20;
 
@@ -85,16 +88,18 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
   ): Promise<readonly Judgement[]> {
     const decided = async (subject: object | null) =>
       checkedBy(record, subject, await decide(subject, roles, user, request), request);
-    if (!record.api) return [{ key: null, ...(await decided(null)) }];
+    const inside = await grantedOf(record, null, user, request);
+    const grants = { own: inside, inside };
+    if (!record.api) return [{ key: null, grants, ...(await decided(null)) }];
     const meta = metaOf(mapper, record.api.class.value);
     const state = new RequestState(request, mapper);
     const { query, rejection } = await restricted(record, meta, state, request);
     if (keys === null) {
       const decision = await decided(null);
-      if (!rejection || decision.verdict !== 'granted') return [{ key: null, ...decision }];
+      if (!rejection || decision.verdict !== 'granted') return [{ key: null, grants, ...decision }];
       // a hook or a handler may reject the caller for the same reason as customizeQuery, which only lists always call
       const isList = actionOf(record, request.method as HttpMethod) === 'list';
-      return [{ key: null, ...decision, rejection, verdict: isList ? 'rejected' : 'granted' }];
+      return [{ key: null, grants, ...decision, rejection, verdict: isList ? 'rejected' : 'granted' }];
     }
     const among = () => ({ $and: [hasOneOf(meta, mapper.driver.getPlatform(), keys)] }) as never;
     const rows = new Map(((await state.em.find(meta.class, among())) as object[]).map((row) => [keyText(row), row]));
@@ -108,6 +113,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       const judged: Decision = row ? await decided(row) : { verdict: 'hidden', missing: [], rejection: null, own: new Map() };
       judgements.push({
         key,
+        grants: row ? { own: await grantedOf(record, row, user, request), inside } : grants,
         ...judged,
         ...(thrown && { verdict: 'rejected', rejection: thrown }),
         ...(isHidden && !rejection && { verdict: 'hidden' }),
@@ -145,6 +151,15 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       if (!decision) missing.push(role);
     }
     return { verdict: missing.length === 0 ? 'granted' : 'refused', missing, rejection: null, own };
+  }
+
+  /** The roles of the route's groups that the caller has. */
+  async function grantedOf(record: RouteRecord, subject: object | null, user: User | null, request: ApiRequest) {
+    const granted = new Set<string>();
+    for (const role of groupRolesOf(record)) {
+      if ((await decide(subject, [role], user, request)).verdict === 'granted') granted.add(role);
+    }
+    return granted;
   }
 
   /** Applies the controller's own `checkAccess` to a decision. */

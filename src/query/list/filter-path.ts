@@ -30,6 +30,8 @@ export interface FilterPath {
   readonly isMany: boolean;
   /** The column in SQL, if it belongs to the row of the list itself. */
   readonly own: Condition | null;
+  /** The column in SQL, and the joins to the rows that it belongs to; null if there can be several such rows, or tables. */
+  readonly joined: JoinedColumn | null;
   /** True if the leaf holds for the value at the end; if there are several values, for any of them. */
   holds(leaf: Leaf): Condition;
   /** True if the leaf does not hold; through a to-many association, if there is an item for which it does not hold. */
@@ -38,16 +40,34 @@ export interface FilterPath {
   readonly exists: Condition;
 }
 
+/** A column of an associated row that is joined to the row of the list. Without such a row, it is null. */
+export interface JoinedColumn {
+  readonly joins: readonly Condition[];
+  readonly sql: Condition;
+}
+
+/** Names the rows of an association in SQL, by the JSON names that lead to it. */
+export type AliasOf = (names: readonly string[]) => string;
+
+const aliasByDepth: AliasOf = ({ length }) => `asked${length - 1}`;
+
 /** Whether rows of a class are hidden from some callers. */
 export type IsHiding = (meta: EntityMetadata) => boolean;
 
 /** Follows a path of JSON names through the fields of a plan, or throws {@link NotCompilable}. */
-export function filterPath(mapper: Mapper, meta: EntityMetadata, plan: FieldPlan, path: string, isHiding: IsHiding): FilterPath {
+export function filterPath(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  plan: FieldPlan,
+  path: string,
+  isHiding: IsHiding,
+  aliasOf = aliasByDepth,
+): FilterPath {
   plainTable(mapper, meta);
   const names = path.split('.');
   if (readable(plan, names).field.kind === 'embedded')
     throw new NotCompilable(`"${path}" is not a single value; name one of its fields`);
-  return new PathBuilder(mapper, isHiding).follow({ plan, names, meta, alias: [root], depth: 0 });
+  return new PathBuilder(mapper, isHiding, aliasOf).follow({ plan, names, meta, alias: [root], through: [] });
 }
 
 /** A position on the path: the class, alias and fields of the rows there, and the names that are left. */
@@ -56,18 +76,21 @@ interface Place {
   readonly names: readonly string[];
   readonly meta: EntityMetadata;
   readonly alias: Condition;
-  readonly depth: number;
+  /** The names of the associations that lead there. */
+  readonly through: readonly string[];
 }
 
 class PathBuilder {
   readonly #mapper: Mapper;
   readonly #dialect: Dialect;
   readonly #isHiding: IsHiding;
+  readonly #aliasOf: AliasOf;
 
-  constructor(mapper: Mapper, isHiding: IsHiding) {
+  constructor(mapper: Mapper, isHiding: IsHiding, aliasOf: AliasOf) {
     this.#mapper = mapper;
     this.#dialect = dialectOf(mapper);
     this.#isHiding = isHiding;
+    this.#aliasOf = aliasOf;
   }
 
   follow(place: Place): FilterPath {
@@ -81,6 +104,7 @@ class PathBuilder {
       column,
       isMany: false,
       own: isOwn ? column.sql : null,
+      joined: { joins: [], sql: column.sql },
       holds: (leaf) => leaf(column),
       holdsNot: (leaf) => this.#dialect.sql.isNotTrue(leaf(column)),
       exists: isNotNull(column),
@@ -139,42 +163,61 @@ class PathBuilder {
     };
   }
 
-  #through({ field: { metadata: property, plan }, rest }: Hop, place: Place): FilterPath {
+  #through({ field: { metadata: property, name, plan }, rest }: Hop, place: Place): FilterPath {
     refuseFiltered(this.#mapper, property);
     const targets = targetsOf(property).map((target) => {
       const variants = new Map([...plan.variants].filter(([concrete]) => isKindOf(concrete, target)));
-      const depth = place.depth + 1;
-      const alias = `asked${place.depth}`;
+      const through = [...place.through, name];
+      const alias = this.#aliasOf(through);
       const inner =
-        rest.length === 0 ? null : this.follow({ plan: { variants }, names: rest, meta: target, alias: [alias], depth });
-      return { rows: this.#rowsOf(property, target, alias, place), inner };
+        rest.length === 0 ? null : this.follow({ plan: { variants }, names: rest, meta: target, alias: [alias], through });
+      return { ...this.#rowsOf(property, target, alias, place), inner };
     });
     const existing = (conditionOf: (inner: FilterPath) => Condition) =>
-      anyOf(targets.map(({ inner, rows }) => [...rows, ...(inner ? [' and ', ...conditionOf(inner)] : []), ')']));
+      anyOf(
+        targets.map(({ condition, from, inner }) => [
+          `exists (select 1 from ${from} where `,
+          ...condition,
+          ...(inner ? [' and ', ...conditionOf(inner)] : []),
+          ')',
+        ]),
+      );
     const holds = (leaf: Leaf) => existing((inner) => inner.holds(leaf));
     const isMany = readable(place.plan, place.names).fields.some(({ kind }) => kind === 'to-many');
     return {
       column: targets.at(-1)?.inner?.column ?? null,
       isMany,
       own: null,
+      joined: isMany ? null : joinedThrough(targets),
       holds,
       holdsNot: (leaf) => (isMany ? existing((inner) => inner.holdsNot(leaf)) : not(holds(leaf))),
       exists: holds(isNotNull),
     };
   }
 
-  /** Begins an `exists` on associated rows of one class. More conditions and the closing bracket follow. */
-  #rowsOf(property: EntityProperty, target: EntityMetadata, alias: string, { alias: owner, depth, meta }: Place): Condition {
-    const rows = associatedRows(this.#mapper, property, { owner: meta, target }, alias, `linked${depth}`);
+  /** The associated rows of one class, and the condition that they belong to the row and that the caller sees them. */
+  #rowsOf(property: EntityProperty, target: EntityMetadata, alias: string, { alias: owner, meta, through }: Place): Rows {
+    const rows = associatedRows(this.#mapper, property, { owner: meta, target }, alias, `linked${through.length}`);
     const seen: ConditionPart[] = this.#isHiding(target) ? [' and ', { kind: 'seen', meta: target, alias }] : [];
     const conditions = rows.conditions.map((condition) => ` and ${condition}`);
-    return [`exists (select 1 from ${rows.from} where `, ...belongsTo(rows, owner), ...conditions, ...seen];
+    return { from: rows.from, condition: [...belongsTo(rows, owner), ...conditions, ...seen] };
   }
 }
 
 interface Hop {
   readonly field: AssociationField;
   readonly rest: readonly string[];
+}
+
+interface Rows {
+  readonly from: string;
+  readonly condition: Condition;
+}
+
+function joinedThrough([first, ...others]: readonly (Rows & { readonly inner: FilterPath | null })[]): JoinedColumn | null {
+  const inner = first?.inner?.joined;
+  if (!first || !inner || others.length > 0) return null;
+  return { joins: [[` left join ${first.from} on `, ...first.condition], ...inner.joins], sql: inner.sql };
 }
 
 const isNotNull: Leaf = ({ sql }) => [...sql, ' is not null'];

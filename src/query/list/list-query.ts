@@ -20,7 +20,7 @@ import {
 import { NotCompilable } from '../rows/association.ts';
 import { allOf, anyOf, type Condition, type VisibleRows } from './condition.ts';
 import { type ConditionMaker, conditionMaker, matches, type TextMatching } from './filter-operator.ts';
-import { type FilterPath, filterPath, type IsHiding } from './filter-path.ts';
+import { type AliasOf, type FilterPath, filterPath, type IsHiding } from './filter-path.ts';
 import { kindName, operatorsFor, patternOf } from './filter-value.ts';
 import { fulltextCondition } from './search-index.ts';
 
@@ -82,6 +82,7 @@ export class ListQueryReader {
       filters: new Map([...this.#filters].map(([field, makers]) => [field, [...makers.keys()]])),
       hasSort: this.#sort.size > 0,
       hasSearch: this.#search !== null,
+      hasChoice: true,
       maxOrDepth: limits.maxOrDepth,
       maxOrGroups: limits.maxOrGroups,
       others: [],
@@ -95,11 +96,21 @@ export class ListQueryReader {
   read(query: Readonly<Record<string, unknown>>, others: readonly string[], isClosed = true): ListQuery {
     if (hasOnly(query, others)) return emptyListQuery;
     const request = readListRequest(query, { ...this.#parameters, others }, isClosed);
-    const conditions = [...this.#groupOf(request.filter), ...this.#searchOf(request.q)];
-    const condition = conditions.length === 0 ? null : allOf(conditions);
+    const condition = this.#conditionOf(request);
     const sort = request.sort && this.#sortOf(request.sort);
     const choice = request.fields && this.#choiceOf(request.fields);
     return condition || sort || choice ? { condition, sort, choice, visibleRows: null } : emptyListQuery;
+  }
+
+  /** Reads filters and searches only; throws a 400 that states these and `others`. */
+  readCondition(query: Readonly<Record<string, unknown>>, others: readonly string[]): Condition | null {
+    if (hasOnly(query, others)) return null;
+    return this.#conditionOf(readListRequest(query, { ...this.#parameters, hasSort: false, hasChoice: false, others }));
+  }
+
+  #conditionOf({ filter, q }: ListRequest): Condition | null {
+    const conditions = [...this.#groupOf(filter), ...this.#searchOf(q)];
+    return conditions.length === 0 ? null : allOf(conditions);
   }
 
   #groupOf({ conditions, or }: WrittenGroup): Condition[] {
@@ -149,13 +160,14 @@ function hasOnly(query: Readonly<Record<string, unknown>>, others: readonly stri
   return true;
 }
 
-const ignoreTrouble: Trouble = () => undefined;
+export const ignoreTrouble: Trouble = () => undefined;
 
 /** The path of a field; null if lists cannot use it, which is reported with the reason. */
-function pathOf(
+export function pathOf(
   { groups = [], isHiding, mapper, meta, plan }: ListQueryModel,
   field: string,
   trouble: (message: string) => void,
+  aliasOf?: AliasOf,
 ): FilterPath | null {
   if (!readableField(plan, field)) {
     const known = pathsIn(plan);
@@ -167,7 +179,7 @@ function pathOf(
     return null;
   }
   try {
-    return filterPath(mapper, meta, plan, field, isHiding);
+    return filterPath(mapper, meta, plan, field, isHiding, aliasOf);
   } catch (error) {
     if (!(error instanceof NotCompilable)) throw error;
     trouble(`"${field}" cannot be used in lists: ${error.message}; remove it, or name another field`);

@@ -5,7 +5,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import type { Step } from '../../database/writer.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
-import { keyFrom, keyListText, valuesOf } from '../../model/composite-key.ts';
+import { keyFrom, valuesOf } from '../../model/composite-key.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { hasWideKey, type Identifier } from '../../model/identifier.ts';
 import { asRow } from '../../model/key-condition.ts';
@@ -20,6 +20,7 @@ import { NotCompilable } from './association.ts';
 import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
 import { EmbeddedRows, holdsBigints } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
+import { keyList } from './key-list.ts';
 import { ListOrder, type MoreColumns, where } from './list-order.ts';
 import { ListViews, type OrderOf } from './list-views.ts';
 import { parametrized } from './parametrized.ts';
@@ -140,17 +141,12 @@ export class CompiledRead {
 
   /** The rows with some keys, as a step of a transaction. Their order is undefined. */
   byKeys(keys: (before: unknown[][]) => Iterable<unknown>, reading: Reading): Step {
-    const { sql, values } = this.#dialect;
     const seen = this.#columnsSeen(reading)(1);
     const { keys: columns, keyTypes } = this.#plan.root;
-    const isSingle = columns.length === 1;
-    const among = isSingle
-      ? sql.among([...columns], this.#parameter(1)).join('')
-      : sql.amongKeys(columns, keyTypes, this.#parameter(1));
-    const listOf = (some: Iterable<unknown>) => (isSingle ? values.list(some) : keyListText(some));
+    const among = keyList(this.#dialect, columns, keyTypes, this.#parameter(1));
     return {
-      statement: this.#statement(this.selectText([among, ...this.#filters], seen.sql)),
-      parameters: (before) => [listOf(keys(before)), ...seen.params],
+      statement: this.#statement(this.selectText([among.sql, ...this.#filters], seen.sql)),
+      parameters: (before) => [among.bind(keys(before)), ...seen.params],
     };
   }
 

@@ -3,7 +3,7 @@ import type { Mapper } from '../../database/mapper.ts';
 import { type AssociationField, type Field, type FieldPlan, isSamePlan, targetsOf } from '../../model/field-plan.ts';
 import { hasDiscriminator, isKindOf, metaOfEntity } from '../../model/hierarchy.ts';
 import { entityKey, isComposite, keyParts } from '../../model/identifier.ts';
-import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
+import { valueKindOf } from '../../model/value-kind.ts';
 import type { ReadComputed, RowField, RowObject, RowVariant, VisibleKeys } from '../../serialization/row-writer.ts';
 import type { VisibleRows } from '../../serialization/serializer.ts';
 import { filtersMore, hidingAssociation, isFiltered } from '../entities/filters.ts';
@@ -23,6 +23,7 @@ import { columnField, type SelectedColumns, scalarField } from './column-field.t
 import { embeddedField } from './embedded-field.ts';
 import { type InstanceValue, type MakeInstance, NoInstance } from './instance.ts';
 import { type InstanceColumns, planInstance } from './instance-plan.ts';
+import { isNumberKey, type TextColumn } from './key-order.ts';
 import { columnOf, quoted } from './table-name.ts';
 
 /** Columns of a table and of the tables joined to it, from which objects are written. */
@@ -46,12 +47,6 @@ export interface ManySelection extends RowSelection {
   readonly ownerTypes: readonly string[];
   /** How the rows of one owner are sorted: the columns in SQL, and the positions of those sorted by code unit. */
   readonly order: { readonly sql: string; readonly textColumns: readonly TextColumn[] | null };
-}
-
-/** A key column by which rows are sorted, as a number or by code unit. */
-export interface TextColumn {
-  readonly column: number;
-  readonly isNumber: boolean;
 }
 
 /** Converts a value of any kind to what JSON can hold. */
@@ -402,12 +397,4 @@ export class Selection implements SelectedColumns {
 function isMadeByModel(field: Field): boolean {
   const { hydrate, serializer } = field.metadata;
   return Boolean(serializer) || (field.kind === 'scalar' && (field.computed || hydrate === false));
-}
-
-/** Whether the keys of a to-many's rows are ordered as numbers; text is ordered by code unit. */
-function isNumberKey(kind: ValueKind, meta: EntityMetadata): boolean {
-  if (kind.kind === 'enum') return kind.items.every((item) => typeof item === 'number');
-  if (kind.kind === 'integer' || (kind.kind === 'bigint' && kind.as !== 'string')) return true;
-  if (kind.kind === 'string' || kind.kind === 'uuid' || kind.kind === 'bigint') return false;
-  throw new NotCompilable(`the key of ${meta.className} has an order of its own`);
 }

@@ -4,7 +4,7 @@ import { concreteClasses, hasDiscriminator } from '../../model/hierarchy.ts';
 import { keyParts } from '../../model/identifier.ts';
 import { asRow } from '../../model/key-condition.ts';
 import { keysSelected } from '../entities/keys.ts';
-import { type Condition, hiddenIn } from '../list/condition.ts';
+import { type Condition, hiddenIn, type VisibleRows } from '../list/condition.ts';
 import type { ListQuery } from '../list/list-query.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import type { RequestVisibility } from './visibility.ts';
@@ -13,12 +13,22 @@ import type { RequestVisibility } from './visibility.ts';
  * Adds to a list query which rows the caller sees of the classes in its condition. If only a voter that reads a row could show
  * it, the row counts as hidden here: a database cannot call a voter.
  */
-export async function withVisibility<Request>(
-  listQuery: ListQuery,
-  { em, mapper, visibility }: { mapper: Mapper; visibility: RequestVisibility<Request>; em: () => RequestEntityManager },
-): Promise<ListQuery> {
+export async function withVisibility<Request>(listQuery: ListQuery, caller: VisibilityContext<Request>): Promise<ListQuery> {
   const hidden = listQuery.condition ? hiddenIn(listQuery.condition) : [];
-  if (hidden.length === 0) return listQuery;
+  return hidden.length === 0 ? listQuery : { ...listQuery, visibleRows: await visibleRowsOf(hidden, caller) };
+}
+
+interface VisibilityContext<Request> {
+  readonly mapper: Mapper;
+  readonly visibility: RequestVisibility<Request>;
+  readonly em: () => RequestEntityManager;
+}
+
+/** Which rows of classes a caller sees, as conditions of a statement. */
+export async function visibleRowsOf<Request>(
+  hidden: readonly EntityMetadata[],
+  { em, mapper, visibility }: VisibilityContext<Request>,
+): Promise<VisibleRows> {
   const seenByClass = new Map<EntityMetadata, readonly ClassVisibility[]>();
   for (const meta of hidden) {
     const classes = concreteClasses(mapper, meta);
@@ -30,7 +40,7 @@ export async function withVisibility<Request>(
     seenByClass.set(meta, seen);
   }
   const quote = (name: string) => mapper.driver.getPlatform().quoteIdentifier(name).toString();
-  return { ...listQuery, visibleRows: (meta, alias) => visibilityText(meta, alias, seenByClass.get(meta) ?? [], quote) };
+  return (meta, alias) => visibilityText(meta, alias, seenByClass.get(meta) ?? [], quote);
 }
 
 /** The visible rows of one class: the keys that any of the queries selects, or all of them (null). */

@@ -8,6 +8,13 @@ const judge = new DocumentChecker({
       get: {
         parameters: [
           { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1 } },
+          { name: 'pin', in: 'query', schema: { type: 'string' }, 'x-role': 'ROLE_ADMIN' },
+          {
+            name: 'sort',
+            in: 'query',
+            schema: { type: 'array', items: { enum: ['id', 'pin', '-pin'] } },
+            'x-role-of': { pin: 'ROLE_ADMIN' },
+          },
           { name: 'fields', in: 'query', schema: { type: 'array', items: { type: 'string' } }, 'x-partial': true },
         ],
         responses: {
@@ -28,7 +35,7 @@ const judge = new DocumentChecker({
     schemas: {
       Thing: {
         type: 'object',
-        properties: { id: { type: 'integer' }, name: { type: 'string' } },
+        properties: { id: { type: 'integer' }, name: { type: 'string' }, pin: { type: 'string', 'x-role': 'ROLE_ADMIN' } },
         required: ['id', 'name'],
         additionalProperties: false,
       },
@@ -89,11 +96,11 @@ describe('a response', () => {
 });
 
 describe('a rejection', () => {
-  test.each(['page=1', ''])('of parameters that the document allows gets an objection: %s', (query) => {
+  test.each(['page=1', '', 'sort=id'])('of parameters that the document allows gets an objection: %s', (query) => {
     expect(objections({ ...refused('unknown_parameter'), query })).toEqual([expect.stringContaining('allows what was refused')]);
   });
 
-  test.each(['page=0', 'page=x', 'pages=1', 'page=1&page=2'])(
+  test.each(['page=0', 'page=x', 'pages=1', 'page=1&page=2', 'pin=1', 'sort=-pin'])(
     'of parameters that the document does not allow is correct: %s',
     (query) => {
       expect(objections({ ...refused('unknown_parameter'), query })).toEqual([]);
@@ -104,6 +111,11 @@ describe('a rejection', () => {
     const post = { method: 'POST', ...refused('unknown_field') };
     expect(objections({ ...post, sent: { id: 1, name: 'x', other: 1 } })).toEqual([]);
     expect(objections({ ...post, sent: { id: 1, name: 'x' } })).toHaveLength(1);
+  });
+
+  test('of a field that needs a role is correct, and the field is allowed in responses', () => {
+    expect(objections({ method: 'POST', ...refused('unknown_field'), sent: { id: 1, name: 'x', pin: '1' } })).toEqual([]);
+    expect(objections({ text: '{"id":1,"name":"x","pin":"1"}' })).toEqual([]);
   });
 
   test('that depends on stored data is correct', () => {

@@ -1,0 +1,1 @@
+export { Center } from '../../../signed/src/models/center.ts';

@@ -1,0 +1,1 @@
+export { Course } from '../../../signed/src/models/course.ts';

@@ -1,0 +1,1 @@
+export { Person } from '../../../signed/src/models/person.ts';

@@ -1,0 +1,1 @@
+export { Center } from '../../../people/src/models/center.ts';

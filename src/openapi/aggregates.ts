@@ -1,0 +1,61 @@
+import type { AggregateDeclaration, ApiDeclaration, ListDeclaration } from '../declaration/types.ts';
+import { type AggregateFunction, periods } from '../declaration/vocabulary.ts';
+import type { FieldPlan } from '../model/field-plan.ts';
+import { readableField } from '../model/readable-field.ts';
+import type { ValueKind } from '../model/value-kind.ts';
+import { type JsonSchema, objectSchema, orNull, valueSchema } from './json-schema.ts';
+import { listed, listParameters } from './list-parameters.ts';
+
+/** The query parameters of the aggregates of a list: what to aggregate, its filters and search, and pages unless `isWhole`. */
+export function aggregateParameters(list: ListDeclaration, api: ApiDeclaration, plan: FieldPlan, isWhole: boolean): JsonSchema[] {
+  const { by, maxGroups, of } = list.aggregate as AggregateDeclaration;
+  const limits = { ...api.pagination, itemsPerPage: maxGroups, maxItemsPerPage: maxGroups };
+  const groups = by.map(({ field }) => field);
+  const values = of.flatMap(({ field, functions }) => functions.map((name) => `${field}:${name}`));
+  const orders = ['count', ...values].flatMap((name) => [name, `-${name}`]);
+  const named = (name: string, options: readonly string[], description: string) =>
+    options.length === 0 ? [] : [listed(name, { type: 'string', enum: [...options] }, description, { uniqueItems: true })];
+  const others = ['fields', 'after', 'before', ...(isWhole ? ['page', 'items_per_page'] : [])];
+  return [
+    ...named('by', groups, 'The fields to group by; without it, there is one result for all rows.'),
+    ...named('of', values, 'The values to compute for each group, besides the number of rows.'),
+    ...named('sort', orders, 'The values to sort groups by, or fields of `by`, each once; `-` means descending.'),
+    ...listParameters({ ...list, sort: [] }, limits, plan).filter(({ name }) => !others.includes(String(name))),
+  ];
+}
+
+/** One result: fields that were not asked for are absent. */
+export function aggregateResult({ by, of }: AggregateDeclaration, plan: FieldPlan): JsonSchema {
+  const groups = by.map(({ field }) => [field, orNull(groupSchema(plan, field))] as const);
+  const values = of.map(({ field, functions }) => {
+    const kind = kindAt(plan, field);
+    const own = functions.map((name) => [name, orNull(functionSchema(kind, name))] as const);
+    return [field, objectSchema(Object.fromEntries(own), [])] as const;
+  });
+  const count = { type: 'integer', minimum: 0, description: 'The number of rows.' };
+  return objectSchema({ ...Object.fromEntries(groups), count, ...Object.fromEntries(values) }, ['count']);
+}
+
+function groupSchema(plan: FieldPlan, field: string): JsonSchema {
+  const isPeriod = !readableField(plan, field) && periods.some((period) => field.endsWith(`:${period}`));
+  return isPeriod ? { type: 'string' } : schemaOf(kindAt(plan, field));
+}
+
+function functionSchema(kind: ValueKind | null, name: AggregateFunction): JsonSchema {
+  if (name === 'avg') return { type: 'number' };
+  if (name !== 'sum') return schemaOf(kind);
+  // a sum can have more digits than its column
+  if (kind?.kind === 'decimal') return { type: 'string', format: 'decimal', pattern: '^-?[0-9]+(\\.[0-9]+)?$' };
+  if (kind?.kind === 'integer' || kind?.kind === 'bigint')
+    return { type: ['integer', 'string'], pattern: '^-?[0-9]+$', description: 'A string if it is beyond 2^53.' };
+  return { type: 'number' };
+}
+
+function schemaOf(kind: ValueKind | null): JsonSchema {
+  return kind ? valueSchema(kind, 'read') : {};
+}
+
+function kindAt(plan: FieldPlan, path: string): ValueKind | null {
+  const field = readableField(plan, path)?.field;
+  return field?.kind === 'scalar' ? field.value : null;
+}
