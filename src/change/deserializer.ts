@@ -1,9 +1,10 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import { type Violation, violationsProblem } from '../errors.ts';
+import { problem, type Violation, violationsProblem } from '../errors.ts';
 import { targetsOf } from '../model/field-plan.ts';
-import { concreteClasses, metaOfEntity } from '../model/hierarchy.ts';
+import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
+import { instanceKey } from '../model/identifier.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
@@ -91,6 +92,7 @@ export class Deserializer {
     }
     // A constructor with parameters would be called without the invalid values.
     if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
+    refuseKnown(scope.em, plan, values);
     const entity = scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object;
     for (const { entity: child, field } of children) {
       const collection = (entity as Record<string, { add(item: object): void }>)[field.property.name as string];
@@ -137,4 +139,12 @@ export class Deserializer {
       hiddenAmong: ({ targets }, associated) => visibility.hiddenAmong(targets, associated),
     });
   }
+}
+
+/** Rejects the key of a row that was read already, or that was created before: the mapper would change that row instead. */
+function refuseKnown(em: RequestEntityManager, { fields, meta }: WritePlan, values: Record<string, unknown>): void {
+  if (meta.primaryKeys.some((name) => values[name] === undefined || values[name] === null)) return;
+  if (!em.getUnitOfWork().getById(meta.class as never, instanceKey(meta, values) as never)) return;
+  const properties = [...fields.values()].filter(({ metadata }) => metadata.primary).map(({ name }) => name);
+  throw problem('conflict_unique', { model: modelName(meta), properties: properties.join(', ') });
 }

@@ -80,7 +80,10 @@ export async function locateUnique(
 ): Promise<Problem | null> {
   const conflict = conflictProblem(error, mapper, groupsAt(null));
   if (conflict?.code !== 'conflict_unique') return conflict;
-  const columns = databaseErrors.brokenConstraint(conflict.cause as DatabaseError).columns.map((name) => quoted(mapper, name));
+  const broken = databaseErrors.brokenConstraint(conflict.cause as DatabaseError);
+  // a nested row
+  if (broken.table !== meta.tableName) return conflict;
+  const columns = broken.columns.map((name) => quoted(mapper, name));
   const tupleAt = (index: number) => columns.map((column) => textOf(valueAt(index, column))).join('\n');
   const indexes = Array.from({ length: count }, (_, index) => index).filter((index) =>
     columns.every((column) => valueAt(index, column) !== null && valueAt(index, column) !== undefined),
@@ -89,6 +92,8 @@ export async function locateUnique(
   const seen = new Set<string>();
   const repeated = indexes.find((index) => seen.size === seen.add(tupleAt(index)).size);
   const located = (index: number) => ofItem(conflictProblem(error, mapper, groupsAt(index)) as Problem, index);
+  const [only] = indexes;
+  if (indexes.length === 1 && only !== undefined) return located(only);
   if (repeated !== undefined) return located(repeated);
   const { sql, values } = dialectOf(mapper);
   const where = columns.map((column, i) => sql.among([column], sql.parameter(i + 1)).join(''));
