@@ -54,6 +54,12 @@ export const catalogue = {
     detail: 'the query parameter "{name}" {expected}',
   },
   invalid_body: { status: 400, title: 'Invalid body', detail: 'the body must be a JSON object: {reason}' },
+  invalid_list: { status: 400, title: 'Invalid list', detail: 'the body must be a JSON list of objects: {reason}' },
+  duplicate_item: {
+    status: 400,
+    title: 'Duplicate item',
+    detail: 'an item before this one has the same id; send each row once',
+  },
   unknown_field: {
     status: 400,
     title: 'Unknown field',
@@ -100,6 +106,7 @@ export const catalogue = {
   },
   url_too_long: { status: 414, title: 'URL too long', detail: 'the URL must not be longer than {limit} characters' },
   body_too_large: { status: 413, title: 'Body too large', detail: 'the body must not be larger than {limit} bytes' },
+  too_many_items: { status: 413, title: 'Too many items', detail: '{place} must not have more than {limit} items' },
   response_too_large: {
     status: 413,
     title: 'Response too large',

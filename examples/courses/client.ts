@@ -32,7 +32,7 @@ export interface BadRequestProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "aggregate_not_allowed" | "aggregate_too_large" | "too_many_groups" | "invalid_body" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "invalid_precondition" | "bad_request";
+  code: "method_not_supported" | "unknown_parameter" | "invalid_parameter" | "operator_not_allowed" | "sort_not_allowed" | "field_not_readable" | "aggregate_not_allowed" | "aggregate_too_large" | "too_many_groups" | "invalid_body" | "invalid_list" | "duplicate_item" | "unknown_field" | "field_not_writable" | "identity_mismatch" | "unknown_type" | "invalid_reference" | "reference_not_found" | "body_too_deep" | "too_many_parameters" | "parameter_too_long" | "offset_too_large" | "invalid_idempotency_key" | "invalid_precondition" | "bad_request";
 }
 
 export interface Center {
@@ -225,7 +225,7 @@ export interface PayloadTooLargeProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "body_too_large" | "response_too_large" | "bad_request";
+  code: "body_too_large" | "too_many_items" | "response_too_large" | "bad_request";
 }
 
 export interface Person {

@@ -11,6 +11,7 @@ type Findings = Pick<Report, 'add'>;
 export function checkRoles(apis: readonly ApiDeclaration[], registry: VoterRegistry, findings: Findings): void {
   for (const api of apis) {
     checkRole(api.baseRole, [...api.path, 'base_role'], registry, findings);
+    for (const { path, role } of api.nested) checkRole(role, [...path, 'role'], registry, findings);
     for (const action of api.actions) {
       for (const method of methodsWhoseRoleCounts(action)) {
         checkRole(action.roles[method], [...action.path, 'roles', method], registry, findings);

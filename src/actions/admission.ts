@@ -12,6 +12,7 @@ import { rereadEntity } from '../store/hold-entity.ts';
 import type { Admission, Found, Restriction } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { runHook } from './hooks.ts';
+import { isItem } from './item-request.ts';
 import { parametersOf, readBeforeRow } from './parameters.ts';
 import { isConditional } from './precondition.ts';
 import { writes } from './respond.ts';
@@ -151,5 +152,7 @@ export function checkedAs<Result>(method: HttpMethod, check: () => Result): Resu
 /** Passes if every role that was declared for the action's method is granted, else throws 401 or 403. */
 export async function checkDeclared(api: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
   const method = methodChecked.getStore() ?? (request.method as HttpMethod);
-  await api.declaredGuardOf(action, method).check(subject, userOf(request), request);
+  // the roles of a list are those of its own route, also if its rows are checked like single ones
+  const route = action === '_entity' && isItem(request) && method === request.method ? '_index' : action;
+  await api.declaredGuardOf(route, method).check(subject, userOf(request), request);
 }

@@ -17,17 +17,10 @@ import type { ApiRuntime } from './start/runtime.ts';
 export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>, request: ApiRequest, format: string) {
   refuseUndeclared(request);
   refusePrecondition(api, request);
-  const { framework, hooks, meta, overrides } = api;
+  const { framework, hooks, overrides } = api;
   const state = stateOf(request, framework.mapper);
-  const groups = groupsOf(request, framework.mapper);
   const created = await store.create(request, {
-    make: async () => {
-      const { entity, violations } = await framework
-        .deserializer(groups)
-        .create([meta], bodyOf(request), { em: state.em, request });
-      await validated(api, '_index', request, entity, violations);
-      return entity;
-    },
+    make: () => makeEntity(api, request),
     check: (entity) => validated(api, '_index', request, entity),
   });
   if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_index', request, created));
@@ -36,9 +29,28 @@ export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>,
   return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
 }
 
+/** The entity of a body, valid and with the rows that are created together with it. */
+export async function makeEntity(api: ApiRuntime, request: ApiRequest): Promise<object> {
+  const { framework, meta, nested } = api;
+  const { em } = stateOf(request, framework.mapper);
+  const groups = groupsOf(request, framework.mapper);
+  const made = await framework.deserializer(groups).create([meta], bodyOf(request), { em, request, nested });
+  const context = { action: '_index', request, groups: validationGroups(api, '_index') };
+  const ofRows = async () => {
+    const found: Violation[] = [];
+    for (const { entity, path } of made.rows)
+      for (const violation of await framework.validator.validate(entity, context, groups))
+        found.push({ ...violation, propertyPath: violation.propertyPath === '' ? path : `${path}.${violation.propertyPath}` });
+    return found;
+  };
+  await validated(api, '_index', request, made.entity, made.violations, ofRows);
+  return made.entity;
+}
+
 /**
  * Validates an entity between the hooks `beforeValidation` and `afterValidation`. Throws all broken rules together with the known
- * violations of the body. Values that `beforeValidation` sets are validated and written.
+ * violations of the body. Values that `beforeValidation` sets are validated and written. `ofRows` validates rows that are created
+ * together with the entity.
  */
 export async function validated(
   api: ApiRuntime,
@@ -46,10 +58,12 @@ export async function validated(
   request: ApiRequest,
   entity: object,
   known: readonly Violation[] = [],
+  ofRows?: () => Promise<Violation[]>,
 ): Promise<void> {
   const { hooks, overrides } = api;
   if (overrides.has('beforeValidation')) await beforeValidation(api, action, request, entity, known);
-  const found = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
+  const own = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
+  const found = ofRows ? [...own, ...(await ofRows())] : own;
   const further = found.filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
   const violations = [...known, ...further];
   if (violations.length > 0) throw violationsProblem(violations);

@@ -8,6 +8,7 @@ import type { Admission } from '../store/port.ts';
 import { stateOf, withState } from '../store/request-state.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { untilCommit } from './after-commit.ts';
+import { BulkReply } from './bulk-reply.ts';
 import { ExportReply, isExport } from './export-reply.ts';
 import type { GroupGrants } from './group-grants.ts';
 import { EarlyReply, hookNeeds, runHook } from './hooks.ts';
@@ -84,8 +85,8 @@ export function actionHandler({
     return serializable(request, await act(request, admission));
   };
   const serializable = async (request: ApiRequest, result: unknown) => {
-    // an export calls the hook with each chunk
-    if (!(result instanceof ExportReply) && overrides.has('beforeSerialize'))
+    // an export calls the hook with each chunk, and a list with each item
+    if (!(result instanceof ExportReply || result instanceof BulkReply) && overrides.has('beforeSerialize'))
       await runHook(hooks.beforeSerialize(action, request, result));
     return result;
   };

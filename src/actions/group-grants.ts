@@ -39,6 +39,8 @@ export class GroupGrants {
   readonly all: ActiveGroups;
   /** Whether a voter of the application decides, which may read the row. */
   readonly readsSubject: boolean;
+  /** The associations of the row that voters read. */
+  readonly loads: readonly string[];
   readonly #declared: GroupsDeclaration;
   readonly #granting: Granting;
   readonly #roles: readonly BoundRole[];
@@ -55,6 +57,7 @@ export class GroupGrants {
     const roles = rolesOfGroups([...declared.read, ...declared.write]);
     this.#roles = roles.map((role) => ({ role, guard: granting.guardFor([role]) }));
     this.readsSubject = this.#roles.some(({ guard }) => guard.readsSubject);
+    this.loads = this.#roles.flatMap(({ guard }) => guard.loads);
     const every = 2 ** roles.length - 1;
     this.all = this.#set(every, every);
     this.fixed = roles.length === 0 ? this.all : null;
@@ -72,6 +75,12 @@ export class GroupGrants {
   async ofRequest(request: ApiRequest, state: RequestState): Promise<ActiveGroups> {
     const entity = this.readsSubject ? subjectOf(state) : null;
     return entity ? this.ofEntity(request, entity) : this.ofCollection(request);
+  }
+
+  /** The groups that apply to every row: voters that read it are not asked, and count as denying. */
+  ofAnyRow(request: ApiRequest): ActiveGroups {
+    const mask = this.#ofUser(request);
+    return this.#set(mask, mask);
   }
 
   /** The groups that may apply to a row that is not read yet: voters that read it are not asked, and count as granting. */

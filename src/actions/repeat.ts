@@ -31,6 +31,7 @@ export async function withAttempts<Result>(
       if (isOver(reply)) throw error;
       // a request that is overtaken repeatedly locks the row first
       renewState(request, mapper, isChanged && attempt >= mostAttempts - 2);
+      stateOf(request, mapper).isAlone = !isChanged;
       (request as { body: unknown }).body = copyOf(body);
     }
   }

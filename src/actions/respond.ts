@@ -15,14 +15,16 @@ import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
-import { contentTypes, hasColumns, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, isExport, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { type RequestState, stateOf } from '../store/request-state.ts';
-import { FoundRow } from '../store/row-store.ts';
+import { FoundRow, FoundRows } from '../store/row-store.ts';
+import { BulkReply } from './bulk-reply.ts';
 import { ExportReply, sendExport } from './export-reply.ts';
 import { areViolations } from './failure.ts';
 import { type GroupGrants, subjectOf } from './group-grants.ts';
 import { markOf, versionedEntity } from './precondition.ts';
+import { RowSerializer } from './row-serializer.ts';
 import type { Framework } from './start/runtime.ts';
 import { isKnown } from './tagged.ts';
 
@@ -113,22 +115,37 @@ export async function answerOf(
     const mark = model && markOf(framework.tags, model, value);
     return writtenResponse(framework, request, answer, framework.tags.of(shown, mark));
   }
+  if (value instanceof FoundRows) {
+    for (const { key } of value.rows) rows?.returned.push([(model as EntityMetadata).className, String(key)]);
+    const items = `[${await value.json()}]`;
+    const shown = isExport(format)
+      ? written(items, format, () => csvColumns(framework.serializer(active).planFor(model as EntityMetadata)))
+      : await rewritePage(format, `{"count":${value.rows.length},"results":${items}}`);
+    return { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
+  }
   const serializer = framework.serializer(active);
   const { choice, em } = state;
+  const byRow =
+    given instanceof BulkReply && given.groupsOf.size > 0 ? new RowSerializer(framework, given.groupsOf, serializer) : null;
+  if (rows?.groups !== undefined && byRow) rows.groups = groupsOfRows(given as BulkReply, active);
   const subject = isDefault ? value : subjectOf(state);
+  const subjects = byRow ? new Set((given as BulkReply).groupsOf.keys()) : new Set([subject]);
   for (const [meta, entities] of byClass(em, entitiesIn(value))) {
     if (rows) noteReturned(rows, meta, entities);
     await loadRows(em, meta, entities);
-    for (const plan of new Set([serializer.planFor(meta), serializer.planInside(meta)])) {
-      if (writes(request.method)) await readFormulas(em, meta, entities, plan);
-      await populatePlan(em, entities, plan);
+    for (const [own, those] of Map.groupBy(entities, (entity) => byRow?.of(entity) ?? serializer)) {
+      for (const plan of new Set([own.planFor(meta), own.planInside(meta)])) {
+        if (writes(request.method)) await readFormulas(em, meta, those, plan);
+        await populatePlan(em, those, plan);
+      }
     }
   }
-  const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request), subject as object | null);
-  const shown = chosen(await serializeVisible(serializer, value, visibility), choice);
+  const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request), subjects);
+  const shown = chosen(await serializeVisible(byRow ?? serializer, value, visibility), choice);
   if (rows) for (const [{ className }, key] of visibility.shownRows()) rows.embedded.push([className, key]);
   const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
-  const planOf = (meta: EntityMetadata) => (value === subject ? serializer.planFor(meta) : serializer.planInside(meta));
+  const planOf = (meta: EntityMetadata) =>
+    byRow || value === subject ? (byRow ?? serializer).planFor(meta) : serializer.planInside(meta);
   const columns = () => columnsIn(framework, value, planOf, model, choice);
   const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
@@ -150,6 +167,11 @@ async function groupsFor(
     return state.groups;
   }
   return grants.named(own).ofRequest(request, state);
+}
+
+/** The groups of a list as they are stored. If they differ between rows, nobody can have them: they depend on each row. */
+function groupsOfRows({ groupsOf }: BulkReply, active: ActiveGroups): string {
+  return [...groupsOf.values()].every((groups) => groups === active) ? groupsKey(active) : 'by row';
 }
 
 /** An entity that was never written is not a row. */

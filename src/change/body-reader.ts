@@ -42,6 +42,8 @@ interface Reading {
   readonly em: RequestEntityManager;
   readonly request: ApiRequest;
   readonly mode: WriteMode;
+  /** The path of the object in the body, with a dot at its end; empty for the body itself. */
+  readonly path?: string;
   readonly resolve: ResolveAssociation;
   /** The entities, or keys, of an association that the caller cannot see. */
   readonly hiddenAmong: (field: AssociationWrite, associated: readonly unknown[]) => Promise<readonly unknown[]>;
@@ -57,31 +59,34 @@ export async function readBody(
   entity: object | null,
   reading: Reading,
 ): Promise<{ readonly values: Values; readonly violations: Violation[] }> {
-  checkIdentity(plan, body, entity);
+  const { path = '' } = reading;
+  checkIdentity(plan, body, entity, path);
   const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
   if (entity) for (const { name } of plan.keyParts) if (!plan.fields.has(name)) ignored.add(name);
-  checkKeys(body, plan.fields, plan.visible, ignored, '');
+  checkKeys(body, plan.fields, plan.visible, ignored, path);
   // a client-given key is set once, when the row is created
   if (entity) for (const field of plan.fields.values()) if (isSetOnce(field)) ignored.add(field.name);
   const reader = new FieldReader(reading);
-  const values = await reader.fields(plan.fields, body, entity as Values | null, reading.mode, '', ignored);
+  const values = await reader.fields(plan.fields, body, entity as Values | null, reading.mode, path, ignored);
   for (const field of entity ? [] : plan.fields.values()) {
     // a row with an empty key could not have a path
-    if (field.metadata.primary && values[field.property] === '') reader.violations.push(missingValue(field.name));
+    if (field.metadata.primary && values[field.property] === '') reader.violations.push(missingValue(path + field.name));
   }
   return { values, violations: reader.violations };
 }
 
-function checkIdentity(plan: WritePlan, body: Values, entity: object | null): void {
+function checkIdentity(plan: WritePlan, body: Values, entity: object | null, path: string): void {
   for (const key of new Set([plan.idKey, 'id'])) {
     if (!Object.hasOwn(body, key)) continue;
+    // a part of a composite key is checked with the other parts
+    if (plan.keyParts.some(({ name }) => name === key)) continue;
     const writable = plan.fields.get(key);
     if (writable && (!entity || !writable.metadata.primary)) continue;
     const id = entity ? entityKey(entity) : undefined;
     const read = plan.parseId(body[key]);
     if (read !== undefined && String(read) === String(id)) continue;
     throw problem('identity_mismatch', {
-      field: key,
+      field: path + key,
       expected: entity ? 'be the id in the path, or be left out' : 'be left out: the server generates it',
     });
   }
@@ -90,7 +95,7 @@ function checkIdentity(plan: WritePlan, body: Values, entity: object | null): vo
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
     const named = plan.showsType ? `"${type}"` : 'the type of the entity';
-    if (body[key] !== type) throw problem('identity_mismatch', { field: key, expected: `be ${named}, or be left out` });
+    if (body[key] !== type) throw problem('identity_mismatch', { field: path + key, expected: `be ${named}, or be left out` });
   }
 }
 

@@ -18,7 +18,9 @@ import { valuesOf } from '../model/composite-key.ts';
 import { jsonName } from '../model/field-plan.ts';
 import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
 import { entitiesOf, modelName } from '../model/hierarchy.ts';
-import type { Identifier } from '../model/identifier.ts';
+import { type Identifier, keyParts } from '../model/identifier.ts';
+import { amongAny } from '../model/key-condition.ts';
+import { keyReader } from '../query/entities/keys.ts';
 import { type ForeignKey, foreignKeysOf, pivotOf } from './foreign-keys.ts';
 
 /**
@@ -118,6 +120,34 @@ export async function stillReferenced(
     if (found.length > 0) return problem('conflict_reference', { reason: referencedBy(key) }, { cause: error });
   }
   return error;
+}
+
+/** The first of some rows that could not be removed because another row refers to it; null for other errors. */
+export async function referencedAmong(
+  given: unknown,
+  meta: EntityMetadata,
+  ids: readonly Identifier[],
+  em: RequestEntityManager,
+  mapper: Mapper,
+  groups: ActiveGroups,
+): Promise<{ readonly problem: Problem; readonly index: number } | null> {
+  const error = translated(given, mapper);
+  const isConflict = error instanceof DriverException && databaseErrors.isReferenceConflict(error);
+  if (!(error instanceof ForeignKeyConstraintViolationException) && !isConflict) return null;
+  const platform = mapper.driver.getPlatform();
+  const readKey = keyReader(em, meta);
+  for (const key of foreignKeysOf(mapper, groups)) {
+    if (!key.restricts || key.target.root !== meta.root || key.columns.length !== keyParts(meta).length) continue;
+    const columns = key.columns.map((column) => platform.quoteIdentifier(column).toString());
+    const { params, sql } = amongAny(meta, platform, columns, ids);
+    const selected = columns.map((column, i) => `${column} as key${i}`).join(', ');
+    const text = `select ${selected} from ${platform.quoteIdentifier(key.table)} where ${sql} limit 1`;
+    const [found] = (await em.execute(text, [...params])) as object[];
+    const referred = found && String(readKey(found));
+    const index = ids.findIndex((id) => String(id) === referred);
+    if (index >= 0) return { problem: problem('conflict_reference', { reason: referencedBy(key) }, { cause: error }), index };
+  }
+  return null;
 }
 
 function referenceReason(

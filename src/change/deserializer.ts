@@ -1,16 +1,35 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import { type Violation, violationsProblem } from '../errors.ts';
-import { concreteClasses, metaOfEntity } from '../model/hierarchy.ts';
+import { problem, type Violation, violationsProblem } from '../errors.ts';
+import { targetsOf } from '../model/field-plan.ts';
+import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
+import { instanceKey } from '../model/identifier.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
+import {
+  type NestedField,
+  type NestedPlan,
+  type NestedRow,
+  nestedItems,
+  noNested,
+  planWithin,
+  setOwner,
+  splitBody,
+} from './nested.ts';
 import { planWrites, type WritePlan, type WritingGroups } from './write-plan.ts';
 
 interface Scope {
   readonly em: RequestEntityManager;
   readonly request: ApiRequest;
+  /** The associations whose rows are created as well. */
+  readonly nested?: NestedPlan;
+}
+
+interface Created extends Deserialized {
+  /** The rows that are created together with the entity. */
+  readonly rows: readonly NestedRow[];
 }
 
 interface Deserialized {
@@ -42,13 +61,45 @@ export class Deserializer {
   }
 
   /** A new entity of one of the classes, to be written by the next flush. */
-  async create(metas: readonly EntityMetadata[], body: Record<string, unknown>, scope: Scope): Promise<Deserialized> {
+  async create(metas: readonly EntityMetadata[], body: Record<string, unknown>, scope: Scope): Promise<Created> {
+    return this.#create(metas, body, scope, scope.nested ?? noNested, '', null);
+  }
+
+  async #create(
+    metas: readonly EntityMetadata[],
+    body: Record<string, unknown>,
+    scope: Scope,
+    nested: NestedPlan,
+    path: string,
+    within: NestedField | null,
+  ): Promise<Created> {
     const concrete = metas.flatMap((meta) => concreteClasses(this.#mapper, meta));
-    const plan = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body));
-    const { values, violations } = await this.#read(plan, body, null, 'create', scope);
+    const own = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body));
+    const plan = within ? planWithin(own, within.property) : own;
+    const split = nested.size > 0 ? splitBody(plan, body, nested) : { body, lists: [] };
+    const { values, violations } = await this.#read(plan, split.body, null, 'create', scope, path);
+    const rows: NestedRow[] = [];
+    const children: { readonly field: NestedField; readonly entity: object }[] = [];
+    for (const { field, items, name } of split.lists) {
+      await field.check(scope.request);
+      for (const item of nestedItems(field, items, path + name, violations)) {
+        const targets = targetsOf(field.property);
+        const made = await this.#create(targets, item.body, scope, field.nested, `${item.path}.`, field);
+        violations.push(...made.violations);
+        rows.push({ entity: made.entity, path: item.path }, ...made.rows);
+        children.push({ field, entity: made.entity });
+      }
+    }
     // A constructor with parameters would be called without the invalid values.
     if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
-    return { entity: scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object, violations };
+    refuseKnown(scope.em, plan, values);
+    const entity = scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object;
+    for (const { entity: child, field } of children) {
+      const collection = (entity as Record<string, { add(item: object): void }>)[field.property.name as string];
+      collection?.add(child);
+      setOwner(scope.em, child, field.property, entity);
+    }
+    return { entity, violations, rows };
   }
 
   /** Sets on an entity the fields that were sent, or all of them. */
@@ -69,15 +120,31 @@ export class Deserializer {
     return { entity, violations };
   }
 
-  #read(plan: WritePlan, body: Record<string, unknown>, entity: object | null, mode: WriteMode, { em, request }: Scope) {
+  #read(
+    plan: WritePlan,
+    body: Record<string, unknown>,
+    entity: object | null,
+    mode: WriteMode,
+    { em, request }: Scope,
+    path = '',
+  ) {
     const resolve = this.#associations.forFieldsOf(plan.meta);
     const visibility = new EntityVisibility(this.#mapper, em, this.#associations.references.visibilityOf(request));
     return readBody(plan, body, entity, {
       em,
       request,
       mode,
+      path,
       resolve,
       hiddenAmong: ({ targets }, associated) => visibility.hiddenAmong(targets, associated),
     });
   }
+}
+
+/** Rejects the key of a row that was read already, or that was created before: the mapper would change that row instead. */
+function refuseKnown(em: RequestEntityManager, { fields, meta }: WritePlan, values: Record<string, unknown>): void {
+  if (meta.primaryKeys.some((name) => values[name] === undefined || values[name] === null)) return;
+  if (!em.getUnitOfWork().getById(meta.class as never, instanceKey(meta, values) as never)) return;
+  const properties = [...fields.values()].filter(({ metadata }) => metadata.primary).map(({ name }) => name);
+  throw problem('conflict_unique', { model: modelName(meta), properties: properties.join(', ') });
 }

@@ -98,15 +98,24 @@ export class PlainBody {
   readonly #construct: () => Record<string, unknown>;
   readonly #meta: EntityMetadata;
   readonly #dialect: Dialect;
+  /** The columns that are null in a new row whose body does not set them. */
+  readonly emptyColumns: ReadonlyMap<string, ColumnValue>;
 
   constructor(mapper: Mapper, plan: WritePlan, referenceCheck: ReferenceCheck, isOpen: IsOpen) {
     this.#dialect = dialectOf(mapper);
     const fields = new Map<string, PlainField>();
+    const empty = new Map<string, ColumnValue>();
     for (const field of plan.fields.values()) {
       const plain = plainField(mapper, plan.meta, field, referenceCheck, isOpen);
       if (plain) fields.set(field.name, plain);
+      const { default: literal, defaultRaw, onCreate } = field.metadata;
+      if (plain?.nullable && (literal ?? defaultRaw ?? onCreate) === undefined) {
+        const { column, type } = plain;
+        empty.set(column, { column, type, value: null, refersTo: null, property: null });
+      }
     }
     this.#fields = fields;
+    this.emptyColumns = empty;
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
     this.#stored = new Map(storedColumns(mapper, plan.meta).map((column) => [column.property, column]));

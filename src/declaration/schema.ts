@@ -1,3 +1,4 @@
+import { bulk, nested } from './bulk-schema.ts';
 import { filterOperators } from './filter-operators.ts';
 import {
   apiRateLimit,
@@ -194,6 +195,7 @@ export const action = object('action', {
     [],
     'The groups of constraints that apply to this action, besides those without groups.',
   ),
+  bulk: orNull(bulk, null, 'Lists of rows in one request, on _index only; null means that bodies are single objects.'),
   association: orNull(association, null, 'Adds to and removes from a to-many property without a controller.'),
   parameters: optional(parameters, {}, 'Query parameters of this action; their values are in request.parameters.'),
   ...inherited(listKeys, 'that of the API'),
@@ -270,6 +272,7 @@ export const api = object('api', {
   ),
   groups: optional(object('groups', groupKeys('read', 'write')), {}, 'The serialization groups of this API.'),
   formats: dependent(formats, ['json'], 'app_main.formats', 'The formats of responses of this API.'),
+  nested: optional(nested, {}, 'To-many associations whose rows POST creates together with their owner, by their names in JSON.'),
   ...listKeys,
   description: orNull(words, null, 'What the API is for, for the OpenAPI document: a text (Markdown).'),
   hidden: optional(boolean(), false, hiddenDoc),

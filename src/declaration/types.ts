@@ -42,6 +42,8 @@ export interface ApiDeclaration {
   readonly rateLimit: RateLimitDeclaration | null;
   /** Whether changes of entities with a version need `If-Match`. */
   readonly requireIfMatch: boolean;
+  /** The associations whose rows are created together with their owner. */
+  readonly nested: readonly NestedDeclaration[];
   readonly defaultSort: readonly SortKey[];
   /** The groups of its actions, unless an action overrides them. */
   readonly groups: GroupsDeclaration;
@@ -142,6 +144,8 @@ export interface ActionDeclaration {
   readonly validationGroups: readonly string[];
   readonly groups: GroupsDeclaration;
   readonly association: AssociationDeclaration | null;
+  /** The methods that accept a list of items; null if none does. */
+  readonly bulk: BulkDeclaration | null;
   /** Its own query parameters. */
   readonly parameters: readonly ParameterDeclaration[];
   /** The parameters of the list that the action returns; null if its path has an id. */
@@ -182,6 +186,24 @@ type ParameterValue = ParameterLiteral | Date;
 /** The values of the declared query parameters of a request, by their names. */
 export interface ParameterValues {
   readonly [name: string]: ParameterValue | readonly ParameterValue[] | undefined;
+}
+
+/** A method of `_index` that accepts a list. */
+export type BulkMethod = 'POST' | 'PATCH' | 'DELETE';
+
+export interface BulkDeclaration {
+  readonly methods: readonly BulkMethod[];
+  /** Whether POST accepts an object as well. */
+  readonly single: boolean;
+  readonly maxItems: number;
+}
+
+export interface NestedDeclaration {
+  /** The names of associations in JSON, from the model of the API. */
+  readonly names: readonly string[];
+  readonly maxItems: number;
+  readonly role: string | null;
+  readonly path: Path;
 }
 
 export interface AssociationDeclaration {

@@ -54,6 +54,16 @@ export interface SqlSyntax {
    * has one writer at a time.
    */
   rowLock(alias?: string): string;
+  /**
+   * Rows of parameters as a table expression with the columns `c0`, `c1` and so on, of the given types. `order` is the clause that
+   * keeps their order. `mostRows` limits the rows of one statement.
+   */
+  readonly rowSource: RowSource;
+  /**
+   * The statement that takes the turn of a kind of transactions until the transaction ends: shared with others, or alone. The
+   * kind is its parameter. Null if the database has one writer at a time.
+   */
+  readonly turn: ((isShared: boolean) => string) | null;
   /** The system column that changes with its row. Null if there is none: then all columns of the row are compared. */
   readonly rowVersion: string | null;
   /** Columns as one text that differs if a value differs. */
@@ -79,6 +89,17 @@ export interface SqlSyntax {
   readonly aggregates: AggregateSyntax;
   /** Index-backed searches; null if searches use no index. */
   readonly search: SearchSyntax | null;
+}
+
+export interface RowSource {
+  mostRows(columns: number): number;
+  of(types: readonly string[], rows: readonly (readonly unknown[])[]): RowTable;
+}
+
+export interface RowTable {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+  readonly order: string;
 }
 
 /** The pattern that a text is compared with. */

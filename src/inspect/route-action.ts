@@ -34,6 +34,8 @@ export function actionOf({ action, api, handler }: RouteRecord, method: HttpMeth
   if (!api || !action) return 'service';
   if (action.kind === 'aggregate') return method === 'GET' || method === 'HEAD' ? 'aggregate' : 'unsupported';
   if (!isDefault(handler) || isOverridden(api, handler)) return 'handler';
+  // a list of rows
+  if (action.bulk?.methods.some((each) => each === method) && method !== 'POST') return method === 'PATCH' ? 'patch' : 'delete';
   return defaults[handler][method] ?? 'unsupported';
 }
 

@@ -54,6 +54,18 @@ export function amongText(
   return { sql, params: [keyListText(databaseKeys(meta, platform, ids))] };
 }
 
+/** The same for a key of any number of columns. */
+export function amongAny(
+  meta: EntityMetadata,
+  platform: Platform,
+  columns: readonly string[],
+  ids: readonly unknown[],
+): { readonly sql: string; readonly params: readonly unknown[] } {
+  if (isComposite(meta)) return amongText(meta, platform, columns, ids);
+  const params = ids.flatMap((id) => databaseKey(meta, platform, id));
+  return { sql: `${columns[0]} in (${params.map(() => '?').join(', ')})`, params };
+}
+
 /** The condition of MikroORM that the key of a row is among those that a statement selects. */
 export function isSelected(
   meta: EntityMetadata,

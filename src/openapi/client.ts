@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../package-root.ts';
 import type { RouteRecord } from '../route/record.ts';
+import { bulkVariants } from './client-bulk.ts';
 import { commentOf, keyText, typeDeclarations, typeOf } from './client-types.ts';
 import type { OpenApiDocument } from './document.ts';
 import { type JsonSchema, nameOfRef } from './json-schema.ts';
@@ -57,7 +58,8 @@ function callsOf(document: OpenApiDocument, records: readonly RouteRecord[]) {
     const path = record.path.replace('{_format}', 'json');
     return record.methods.flatMap((method) => {
       const operation = paths[path]?.[method.toLowerCase()];
-      return operation && method !== 'HEAD' ? [{ record, method, path, operation }] : [];
+      if (!operation || method === 'HEAD') return [];
+      return bulkVariants(record, method, operation).map((variant) => ({ record, method, path, ...variant }));
     });
   });
 }
@@ -84,7 +86,8 @@ const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
 };
 
-function callName({ record: { action, name, methods }, method }: Call, taken: (name: string) => boolean): string {
+function callName({ bulkName, record: { action, name, methods }, method }: Call, taken: (name: string) => boolean): string {
+  if (bulkName !== null) return bulkName;
   const verb = action && verbs[action.kind]?.[method];
   if (verb) return verb;
   const own = camel((action?.name ?? name).replace(/^_+(?=.)/, ''));
@@ -138,7 +141,7 @@ function groupText(name: string, calls: readonly Call[]): string {
       // the name is free unless the API has aggregates
       .filter(([kind]) => kind !== 'aggregate' || calls.some(({ record }) => record.action?.kind === kind))
       .flatMap(([, of]) => Object.values(of))
-      .concat('all'),
+      .concat('all', 'createMany', 'updateMany', 'deleteMany'),
   );
   const names = new Set<string>();
   const methods = calls.map((call) => {

@@ -116,6 +116,7 @@ function idOf({ action, api, methods, name, single }: RouteRecord, method: HttpM
   const { many, one } = nounsOf(api);
   if (action.kind === 'index') {
     if (method === 'GET') return `list${pascal(many)}`;
+    if (action.bulk && method !== 'POST') return `${entityVerbs[method] ?? verb}${pascal(many)}`;
     return method === 'POST' ? `create${pascal(one)}` : `${verb}${pascal(many)}`;
   }
   if (action.kind === 'aggregate') return method === 'GET' ? `aggregate${pascal(many)}` : `${verb}${pascal(one)}Aggregate`;

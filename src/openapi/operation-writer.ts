@@ -12,6 +12,7 @@ import { maxValueLength } from '../route/requirement.ts';
 import { contentTypes, isExport } from '../serialization/formats.ts';
 import { aggregateParameters } from './aggregates.ts';
 import { itemClasses, itemMethods } from './associations.ts';
+import { bulkBody, bulkOf, bulkSuccess, bulkSummary, createBody, isBulkOnly, nestedRoles } from './bulk.ts';
 import { declaredParameters } from './declared-parameters.ts';
 import { withArticle, wordsOf } from './english.ts';
 import { describedHeaders, type HeadersOf, type ResponseHeader } from './headers.ts';
@@ -63,12 +64,13 @@ export function operationWriter(described: Described, operations: readonly Opera
   /** The responses that operations refer to. */
   function sharedResponses(): JsonSchema {
     const maybe = operations.some(({ isLimited }) => isLimited) ? limitHeaders : [];
+    const takesLists = operations.some((operation) => bulkOf(operation) !== null);
     const notModified = { description: 'The copy of the caller is up to date.' };
     const refused = (isXml: boolean) => {
       const alike = operations.filter(({ format }) => (format === 'xml') === isXml);
       const statuses = new Set(alike.flatMap((operation) => refusals(operation)));
       const headersOf = (status: ProblemStatus) => headers.of(refusalHeaders(status, maybe));
-      return problemResponses(statuses, schemas.components, headersOf, isXml ? 'xml' : 'json');
+      return problemResponses(statuses, schemas.components, headersOf, isXml ? 'xml' : 'json', takesLists);
     };
     return {
       ...(operations.some(({ isTagged }) => isTagged) && {
@@ -99,7 +101,9 @@ export function operationWriter(described: Described, operations: readonly Opera
     }
   }
 
-  function body({ isSupplied, meta, method, reads, record: { action, api } }: Operation): JsonSchema | null {
+  function body(operation: Operation): JsonSchema | null {
+    const { isSupplied, meta, method, reads, record } = operation;
+    const { action, api } = record;
     if (!api || !action || !meta || reads) return null;
     if (action.association) {
       if (schemas.denormalizes(api, action, meta)) return { description: 'Read by code of the application.' };
@@ -107,6 +111,9 @@ export function operationWriter(described: Described, operations: readonly Opera
       return targets.length > 0 ? schemas.write.reference(targets) : {};
     }
     if (!isSupplied) return action.body ? schemas.body(api, action, action.body) : {};
+    const bulk = bulkOf(operation);
+    if (bulk) return bulkBody(operation, bulk, schemas, mapper);
+    if (method === 'POST') return createBody(operation, schemas);
     const mode = bodyModes[method];
     return mode ? schemas.write.of(meta, mode, bodyGroups(api, action)) : null;
   }
@@ -178,6 +185,8 @@ export function operationWriter(described: Described, operations: readonly Opera
     if (!api || !meta || !action || !(isSupplied || action.association)) return [200, answered('The result of the handler.', {})];
     if (action.association) return [200, answered('The item that was added or removed.', item(operation))];
     if (action.kind === 'aggregate') return [200, answered('The groups.', schemas.read.aggregates(meta, api, action))];
+    const bulk = bulkOf(operation);
+    if (bulk) return bulkSuccess(operation, bulk, schemas, answered);
     const model = schemas.read.of(meta, action.groups.read);
     if (method === 'POST') return [201, answered('The created entity.', model)];
     if (method === 'DELETE') return [204, { description: 'The entity was deleted.' }];
@@ -203,26 +212,18 @@ export function operationWriter(described: Described, operations: readonly Opera
     return { description, ...limits, content: { ...contentOf('json', {}), ...contentOf(format, {}), ...problem } };
   }
 
-  function refusals({
-    ifMatch,
-    isLimited,
-    isSupplied,
-    isTagged,
-    method,
-    reads,
-    record,
-    roles,
-    takesKey,
-  }: Operation): ProblemStatus[] {
+  function refusals(operation: Operation): ProblemStatus[] {
+    const { ifMatch, isLimited, isSupplied, isTagged, method, reads, record, roles, takesKey } = operation;
     const { api, action, single } = record;
-    const guarded = roles.length > 0;
+    const namesRows = bulkOf(operation) !== null && method !== 'POST';
+    const guarded = roles.length > 0 || nestedRoles(operation).length > 0;
     const hasBody = !reads && !(method === 'DELETE' && isSupplied);
     const found: [ProblemStatus, boolean][] = [
       [400, true],
       [401, guarded || Object.keys(securitySchemes).length > 0],
       [403, guarded],
       // without an id: a repeated request whose row the caller does not see any more
-      [404, (single || takesKey) && api !== null],
+      [404, (single || takesKey || namesRows) && api !== null],
       [409, !reads],
       [412, isTagged || (api !== null && !reads && (single || action?.kind === 'index'))],
       // for the body of a write, also one that the action does not expect, or for the response to a read
@@ -231,7 +232,7 @@ export function operationWriter(described: Described, operations: readonly Opera
       [415, !reads],
       // custom handlers report violations in their own way
       [422, (hasBody || takesKey) && action !== null && (isSupplied || action.association !== null)],
-      [428, ifMatch === 'IfMatchRequired'],
+      [428, ifMatch === 'IfMatchRequired' || (namesRows && api?.requireIfMatch === true)],
       // by the server, if the address sent too many wrong credentials
       [429, isLimited || declaration.server.rateLimit !== null],
       [500, true],
@@ -252,11 +253,12 @@ export function operationWriter(described: Described, operations: readonly Opera
 }
 
 function successHeaders(operation: Operation): HeadersOf {
-  const own = ownHeaders(operation);
+  const isBulk = bulkOf(operation) !== null;
+  const own = isBulkOnly(operation) ? [] : ownHeaders(operation);
   const limited = operation.isLimited ? limitHeaders : [];
   const replayed: readonly ResponseHeader[] = operation.takesKey ? ['IdempotencyReplayed'] : [];
   const uncertain: readonly ResponseHeader[] = operation.location === 'maybe' ? ['Location', ...replayed] : replayed;
-  return operation.hasOwnCode
+  return operation.hasOwnCode || isBulk
     ? { always: limited, maybe: [...own, ...uncertain] }
     : { always: [...own, ...limited], maybe: uncertain };
 }
@@ -287,7 +289,8 @@ const verbs: Readonly<Partial<Record<HttpMethod, string>>> = {
   DELETE: 'Delete',
 };
 
-function summaryOf({ isSupplied, method, record }: Operation): string {
+function summaryOf(operation: Operation): string {
+  const { isSupplied, method, record } = operation;
   const { action, api, path, single } = record;
   if (!api || !action) return `${method} ${path}`;
   const { many, one } = nounsOf(api);
@@ -298,6 +301,7 @@ function summaryOf({ isSupplied, method, record }: Operation): string {
   // a handler of its own may do something else than its method says
   if (!isSupplied && action.kind === 'custom') return capital(`${single ? one : many}: ${wordsOf(action.name)}`);
   if (action.kind === 'aggregate') return `Aggregate ${many}`;
+  if (isBulkOnly(operation)) return bulkSummary(method, many);
   if (action.kind === 'index') return method === 'POST' ? `Create ${withArticle(one)}` : `List ${many}`;
   return `${verbs[method] ?? method} ${withArticle(one)}`;
 }

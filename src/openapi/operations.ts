@@ -86,6 +86,7 @@ function isDefault(action: ActionDeclaration | null): boolean {
 /** Whether the action supports a method. Enabled methods that it does not support return 400. */
 function isSupported({ action }: RouteRecord, method: HttpMethod): boolean {
   if (action?.association) return method === 'POST' || method === 'DELETE';
+  if (action?.bulk?.methods.some((each) => each === method)) return true;
   return !action || !isDefault(action) || isRead(method) || (action.kind === 'index') === (method === 'POST');
 }
 

@@ -26,11 +26,12 @@ export function problemResponses(
   components: Components,
   headersOf: (status: ProblemStatus) => JsonSchema,
   format: string,
+  ofItems = false,
 ): Record<string, JsonSchema> {
   const described = (status: ProblemStatus): JsonSchema => ({
     description: `${[...new Set(codesOf(status).map((code) => catalogue[code].title))].join(', ')}.`,
     ...headersOf(status),
-    content: problemContent(format, format === 'xml' ? {} : problemSchema(status, components)),
+    content: problemContent(format, format === 'xml' ? {} : problemSchema(status, components, ofItems)),
   });
   return Object.fromEntries([...statuses].sort().map((status) => [responseName(status, format), described(status)]));
 }
@@ -43,15 +44,25 @@ function codesOf(status: ProblemStatus): ErrorCode[] {
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => catalogue[code].status === status);
 }
 
+const itemIndex = {
+  type: 'integer',
+  minimum: 0,
+  description: 'The position of the item with the problem, if the body is a list.',
+};
+
 /** One schema for each status, so that a client knows which codes to expect. */
-function problemSchema(status: ProblemStatus, components: Components): JsonSchema {
+function problemSchema(status: ProblemStatus, components: Components, ofItems: boolean): JsonSchema {
   // errors of application code have this code, whatever their status
   const known = [...new Set<ErrorCode>([...codesOf(status), 'bad_request'])];
   const violations = { type: 'array', items: violationSchema(components) };
   const validated = status === catalogue.validation_failed.status;
   return components.add(
     `${nameOf(status)}Problem`,
-    documentSchema({ const: status }, { enum: known }, validated ? { violations } : {}),
+    documentSchema(
+      { const: status },
+      { enum: known },
+      { ...(validated && { violations }), ...(ofItems && { index: itemIndex }) },
+    ),
   );
 }
 

@@ -22,22 +22,36 @@ export interface BodyGroups {
   readonly usual: readonly DeclaredGroup[];
 }
 
+/** A body with further properties, or without a field. */
+export interface BodyVariant {
+  /** The end of its name. */
+  readonly suffix: string;
+  /** The property of the model that it leaves out. */
+  readonly without?: string;
+  readonly required?: readonly string[];
+  /** The further properties of a class. They replace fields of the same name. */
+  properties(meta: EntityMetadata): Readonly<Record<string, JsonSchema>>;
+}
+
 interface Body {
   readonly mode: BodyMode;
   readonly groups: BodyGroups;
+  readonly variant?: BodyVariant | undefined;
 }
 
 /** `PersonCreate`; `PersonShortCreate` for an action with other groups than its API. */
-function namesFor(name: string, { groups: { active, usual }, mode }: Body): string[] {
-  const other = `${name}${groupSuffix(active, 'write')}${suffixes[mode]}`;
-  return isSameGroups(active, usual) ? [`${name}${suffixes[mode]}`, other] : [other];
+function namesFor(name: string, { groups: { active, usual }, mode, variant }: Body): string[] {
+  const suffix = variant?.suffix ?? suffixes[mode];
+  const other = `${name}${groupSuffix(active, 'write')}${suffix}`;
+  return isSameGroups(active, usual) ? [`${name}${suffix}`, other] : [other];
 }
 
 export function writeSchemas({ components, denormalizes, describe, mapper }: SchemaContext) {
   const platform = mapper.driver.getPlatform();
 
   /** The schema of a body for a model, for every class that its rows can have. */
-  function of(model: EntityMetadata, mode: BodyMode, groups: BodyGroups): JsonSchema {
+  function of(model: EntityMetadata, mode: BodyMode, groups: BodyGroups, variant?: BodyVariant): JsonSchema {
+    const body: Body = { mode, groups, variant };
     const plans = concreteClasses(mapper, model).map((meta) =>
       planWrites(mapper, meta, { read: readGroups, write: groupNames(groups.active) }),
     );
@@ -45,7 +59,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     const refs = plans.map(({ fields, meta, typeKey }) => {
       const isTyped = several || discriminatorProperty(meta) !== null;
       const type = isTyped && !fields.has(typeKey) ? { [typeKey]: typeOf(meta) } : {};
-      return objectOf(meta, fields, { mode, groups }, type, mode === 'create' && several ? [typeKey] : []);
+      return objectOf(meta, fields, body, type, mode === 'create' && several ? [typeKey] : []);
     });
     if (!several) return refs[0] as JsonSchema;
     const mapping = () => Object.fromEntries(plans.map(({ meta }, index) => [typeOf(meta), refs[index]?.$ref]));
@@ -55,7 +69,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
         : // the class of an existing row is known
           { anyOf: refs };
     const isAny = plans.some(({ meta }) => meta.className === model.className);
-    return components.add(namesFor(`${isAny ? 'Any' : ''}${model.className}`, { mode, groups }), union);
+    return components.add(namesFor(`${isAny ? 'Any' : ''}${model.className}`, body), union);
   }
 
   /** The object of one class. `type` is the key that names the class, with its value. */
@@ -66,16 +80,20 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     type: Readonly<Record<string, unknown>>,
     required: readonly string[],
   ): JsonSchema {
-    const { mode, groups } = body;
+    const { groups, mode, variant } = body;
+    const further = variant?.properties(meta) ?? {};
     // a key that the client chooses can be set only when the row is created
-    const settable = [...fields.values()].filter((field) => mode === 'create' || !isSetOnce(field));
+    const settable = [...fields.values()].filter(
+      (field) => (mode === 'create' || !isSetOnce(field)) && field.property !== variant?.without,
+    );
     const isNeeded = ({ metadata, required }: WritableField) => required && rolesOfProperty(metadata, groups.active).length === 0;
     const needed = mode === 'patch' ? [] : settable.filter(isNeeded).map(({ name }) => name);
     const properties = [
       ...Object.entries(type).map(([key, value]) => [key, { type: typeof value, const: value }] as const),
       ...settable.map((field) => [field.name, described(meta, field, body)] as const),
+      ...Object.entries(further),
     ];
-    const schema = objectSchema(Object.fromEntries(properties), [...required, ...needed]);
+    const schema = objectSchema(Object.fromEntries(properties), [...required, ...(variant?.required ?? []), ...needed]);
     return components.add(namesFor(meta.className, body), schema);
   }
 
@@ -105,7 +123,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     return anyOf(
       plans.map(({ discriminator, fields, meta }) => {
         const type = discriminator ? { [discriminator.key]: discriminator.value } : {};
-        return objectOf(meta, fields, body, type, plans.length > 1 ? Object.keys(type) : []);
+        return objectOf(meta, fields, { ...body, variant: undefined }, type, plans.length > 1 ? Object.keys(type) : []);
       }),
     );
   }
@@ -134,5 +152,5 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     return Object.fromEntries(entries);
   }
 
-  return { of, reference };
+  return { of, reference, keySchemas };
 }

@@ -32,8 +32,8 @@ export interface Serializer {
 
 /** The embedded rows that a caller can see. */
 export interface VisibleRows {
-  /** The row of the action, if other rows have other groups. */
-  readonly subject?: object | null;
+  /** The rows of the action, if other rows have other groups. */
+  readonly subjects?: ReadonlySet<unknown>;
   /** Whether rows of a class can be hidden. */
   isLimited(meta: EntityMetadata): boolean;
   /** Whether a row of such a class is visible. */
@@ -62,7 +62,7 @@ interface Compiled {
 
 /**
  * Creates the serializer of a set of groups. A class is compiled on first use. If `inside` are other groups, they apply to all
- * entities except the subject of {@link VisibleRows}.
+ * entities except the subjects of {@link VisibleRows}.
  */
 export function createSerializer(mapper: Mapper, groups: readonly string[], inside: readonly string[] = groups): Serializer {
   const isSame = groups === inside;
@@ -70,7 +70,7 @@ export function createSerializer(mapper: Mapper, groups: readonly string[], insi
   const compiledInside = isSame ? compiled : new Map<EntityMetadata, Compiled>();
   const asGiven = valueSerializer((entity, rows) => {
     const meta = metaOfEntity(mapper, entity);
-    return (entity === rows.subject ? compile(meta) : compileInside(meta)).write(entity, rows);
+    return (rows.subjects?.has(entity) ? compile(meta) : compileInside(meta)).write(entity, rows);
   });
   // results of model code are treated like other values inside an entity
   const embedded = valueSerializer((entity, rows) => {

@@ -33,6 +33,13 @@ export class PathLoader {
     }
   }
 
+  /** Loads paths from many entities of one model, with one statement for each association. */
+  async loadAll(entities: readonly object[], paths: readonly string[], em: RequestEntityManager): Promise<void> {
+    const [first] = entities as readonly { __meta?: EntityMetadata }[];
+    const known = paths.filter((path) => first?.__meta?.properties[path.split('.')[0] as never]);
+    if (known.length > 0) await em.populate([...entities], known as never);
+  }
+
   async #loadOne(
     instance: Loaded,
     property: EntityProperty,

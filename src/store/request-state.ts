@@ -52,6 +52,12 @@ export class RequestState {
   /** Whether the handler rereads the row after it is locked. */
   rereads = false;
 
+  /** The nested associations whose role was checked already, by their place in the declaration. */
+  readonly checkedNested = new Set<unknown>();
+
+  /** Whether a list is written while no other list for the same table is, because it was in a deadlock with one. */
+  isAlone = false;
+
   /** Whether a transaction was committed on behalf of the request. */
   isCommitted = false;
 
@@ -95,9 +101,17 @@ export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   return holder[stateKey];
 }
 
+/** The groups of one item of a list, on the request of the item. */
+const itemGroupsKey = Symbol('groups');
+
 /** The groups that apply to the caller of a request: none before it is admitted. */
 export function groupsOf(request: ApiRequest, mapper: Mapper): ActiveGroups {
-  return stateOf(request, mapper).groups ?? noGroups;
+  return (request as { [itemGroupsKey]?: ActiveGroups })[itemGroupsKey] ?? stateOf(request, mapper).groups ?? noGroups;
+}
+
+/** Sets the groups of one item of a list, whose row has groups of its own. */
+export function setItemGroups(item: ApiRequest, groups: ActiveGroups): void {
+  (item as { [itemGroupsKey]?: ActiveGroups })[itemGroupsKey] = groups;
 }
 
 /** Begins the state of another attempt at a request. */

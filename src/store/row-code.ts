@@ -59,6 +59,28 @@ export class RowCode {
     return found;
   }
 
+  /** The same for many rows, with one statement for each class. */
+  async referredAll(
+    request: ApiRequest,
+    rows: readonly (readonly ColumnValue[])[],
+  ): Promise<readonly ReadonlyMap<string, object>[] | null> {
+    const context = this.#contextOf(request);
+    const all = rows.flat().flatMap(({ refersTo }) => refersTo ?? []);
+    const read = new Map<EntityMetadata, ReadonlyMap<string, object>>();
+    for (const [target, those] of Map.groupBy(all, ({ field }) => field.targets[0] as EntityMetadata)) {
+      const found = await this.#subjects.rows(target, [...new Set(those.map(({ id }) => id))], context);
+      if (!found) return null;
+      read.set(target, found);
+    }
+    return rows.map((columns) => {
+      const found = columns.flatMap(({ column, refersTo }): [string, object][] => {
+        const object = refersTo && read.get(refersTo.field.targets[0] as EntityMetadata)?.get(String(refersTo.id));
+        return object ? [[column, refersTo.field.metadata.ref ? Reference.create(object as never) : object]] : [];
+      });
+      return new Map(found);
+    });
+  }
+
   /** The columns of a new row: those of the body, and those that the model makes. */
   async created(
     request: ApiRequest,

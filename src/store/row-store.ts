@@ -65,6 +65,27 @@ export class FoundRow implements Found {
   }
 }
 
+/** Rows that were written together, in the order of the request. */
+export class FoundRows {
+  readonly rows: readonly FoundRow[];
+  readonly #read: CompiledRead;
+  readonly #reading: Reading;
+
+  constructor(rows: readonly FoundRow[], read: CompiledRead, reading: Reading) {
+    this.rows = rows;
+    this.#read = read;
+    this.#reading = reading;
+  }
+
+  /** JSON objects, separated by commas. */
+  json(): string | Promise<string> {
+    return this.#read.jsonOf(
+      this.rows.map(({ row }) => row),
+      this.#reading,
+    );
+  }
+}
+
 /** Reads rows of one model by statements that were compiled at startup. */
 export class RowStore {
   readonly read: CompiledRead;

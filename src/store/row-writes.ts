@@ -35,31 +35,31 @@ export const notPlain = Symbol('not plain');
 
 /** Writes rows of one model by statements, for bodies that no code of the application has to read. */
 export class RowWrites {
-  readonly #options: RowWriteOptions;
+  readonly options: RowWriteOptions;
   readonly changes: RowChanges;
 
   constructor(options: RowWriteOptions) {
-    this.#options = options;
+    this.options = options;
     this.changes = new RowChanges(options.mapper, options.meta, options.rows, options.writer);
   }
 
   /** `check` validates the new row against the rules of the model; it is not called if no code takes part. */
   async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
-    const { code, rows } = this.#options;
+    const { code, rows } = this.options;
     const columns = plain.read(request.body, true, code === null);
     if (!columns) return notPlain;
-    const seen = await this.#seenReferences(request, columns);
-    const refusal = seen ? null : await this.#refusedReference(request, columns);
+    const seen = await this.seenReferences(request, columns);
+    const refusal = seen ? null : await this.refusedReference(request, columns);
     if (refusal) throw refusal;
     const referred = code && (await code.referred(request, columns));
     if (code && !referred) return notPlain;
-    const gone = referred && this.#goneReference(columns, referred);
+    const gone = referred && this.goneReference(columns, referred);
     if (gone) throw gone;
     const all = code && referred ? await code.created(request, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
     const row = await this.#written(this.changes.insert(all, reading, seen ?? new Map()));
     if (row) return rows.foundRow(request, row, reading);
-    throw (await this.#missingReference(request, columns)) ?? new RowChanged();
+    throw (await this.missingReference(request, columns)) ?? new RowChanged();
   }
 
   /** Returns null if the row does not exist for the caller. */
@@ -69,18 +69,18 @@ export class RowWrites {
     plain: PlainBody,
     check: Check,
   ): Promise<FoundRow | null | typeof notPlain> {
-    const { code, rows } = this.#options;
+    const { code, rows } = this.options;
     const columns = plain.read(request.body, false);
     if (!columns) return notPlain;
-    const seen = await this.#seenReferences(request, columns);
-    const refusal = seen ? null : await this.#refusedReference(request, columns);
+    const seen = await this.seenReferences(request, columns);
+    const refusal = seen ? null : await this.refusedReference(request, columns);
     if (refusal) {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
     const referred = code && (await code.referred(request, columns));
     if (code && !referred) return notPlain;
-    const gone = referred && this.#goneReference(columns, referred);
+    const gone = referred && this.goneReference(columns, referred);
     if (gone) throw gone;
     const entity = admission.found?.entity;
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
@@ -88,7 +88,7 @@ export class RowWrites {
     const condition = this.condition(request, admission);
     const row = await this.#written(this.changes.update(admission.key, all, condition, reading, seen ?? new Map()));
     if (row) return rows.foundRow(request, row, reading);
-    const reference = await this.#missingReference(request, columns);
+    const reference = await this.missingReference(request, columns);
     if (!(await this.isThere(request, admission))) return null;
     throw reference ?? new RowChanged();
   }
@@ -101,21 +101,21 @@ export class RowWrites {
   }
 
   condition(request: ApiRequest, { found, restriction }: Admission): Condition {
-    const state = stateOf(request, this.#options.mapper);
+    const state = stateOf(request, this.options.mapper);
     return { restriction, version: found?.version ?? null, em: () => state.em };
   }
 
   /** Whether the row exists for the caller. A row that was found and checked existed then. */
   async isThere(request: ApiRequest, { found, key, restriction }: Admission): Promise<boolean> {
     if (found) return true;
-    return (await this.#options.rows.find(request, key, restriction)) !== null;
+    return (await this.options.rows.find(request, key, restriction)) !== null;
   }
 
   /**
    * The references that the statement itself has to check; null if they must be checked before, as code gets the referenced rows.
    */
-  async #seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
-    if (this.#options.code) return null;
+  async seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
+    if (this.options.code) return null;
     const seen = new Map<string, readonly SeenRows[]>();
     for (const { column, refersTo } of columns) {
       const rows = refersTo ? await refersTo.references.rows(request) : 'all';
@@ -126,25 +126,25 @@ export class RowWrites {
   }
 
   /** Why the caller may not refer to a row that the body refers to; null if they may refer to all. */
-  async #refusedReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
+  async refusedReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
     for (const { refersTo } of columns) {
       if (!refersTo || (await refersTo.references.may(request, refersTo.id))) continue;
-      return this.#options.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
+      return this.options.associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);
     }
     return null;
   }
 
   /** Why a reference of the body has no row. Code needs the referenced rows, so this is checked before it runs. */
-  #goneReference(columns: readonly ColumnValue[], referred: ReadonlyMap<string, object>): Problem | null {
+  goneReference(columns: readonly ColumnValue[], referred: ReadonlyMap<string, object>): Problem | null {
     const gone = columns.find(({ column, refersTo }) => refersTo && !referred.has(column))?.refersTo;
-    return gone ? this.#options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
+    return gone ? this.options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
   }
 
   /** Why a statement found no row for a reference; null if it found all. */
-  async #missingReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
-    const refusal = await this.#refusedReference(request, columns);
+  async missingReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
+    const refusal = await this.refusedReference(request, columns);
     if (refusal) return refusal;
-    const { associations, executor, mapper } = this.#options;
+    const { associations, executor, mapper } = this.options;
     const { sql, values } = dialectOf(mapper);
     for (const { refersTo } of columns) {
       if (!refersTo) continue;

@@ -65,19 +65,19 @@ export class WriteStore {
 
   /** Reads the row that is to be written. */
   find(request: ApiRequest, key: Identifier, restriction: Restriction): Promise<Found | null> {
-    const rows = this.#rowsFor(request);
+    const rows = this.rowsFor(request);
     return rows ? rows.checked.find(request, key, restriction) : this.#entities.find(request, key, restriction, true);
   }
 
   async create(request: ApiRequest, { check, make }: Making): Promise<Written> {
-    const rows = this.#rowsFor(request);
+    const rows = this.rowsFor(request);
     const created = rows ? await rows.writes.create(request, rows.plain, check) : notPlain;
     return created === notPlain ? this.#entities.create(request, make) : created;
   }
 
   /** Returns null if the row no longer exists. */
   async change(request: ApiRequest, admission: Admission, { apply, check }: Edit): Promise<Written | null> {
-    const rows = this.#rowsFor(request);
+    const rows = this.rowsFor(request);
     const changed = rows ? await rows.writes.change(request, admission, rows.plain, check) : notPlain;
     if (changed !== notPlain) return changed;
     return (await this.#entities.change(request, await this.#read(request, admission), apply))?.entity ?? null;
@@ -85,7 +85,7 @@ export class WriteStore {
 
   /** Returns the removed entity, or an empty object if a statement removed the row; null if the row no longer exists. */
   async remove(request: ApiRequest, admission: Admission): Promise<object | null> {
-    const rows = this.#rowsFor(request);
+    const rows = this.rowsFor(request);
     if (!rows) return this.#entities.remove(request, admission);
     try {
       return (await rows.writes.remove(request, admission)) ? removedRow : null;
@@ -96,7 +96,7 @@ export class WriteStore {
   }
 
   /** Statements have connections of their own, and do not see the changes of a transaction around the request. */
-  #rowsFor(request: ApiRequest): RowWriting | null {
+  rowsFor(request: ApiRequest): RowWriting | null {
     return this.#rows && !stateOf(request, this.#mapper).isInTransaction ? this.#rows : null;
   }
 

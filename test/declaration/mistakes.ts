@@ -123,7 +123,7 @@ defineApis(
     },
     keys: {
       ...base,
-      // @ts-expect-error unknown key 'filter'; keys: actions, aggregate, base_path, base_role, class, controller, default_sort, description, filters, formats, groups, hidden, name, pagination, rate_limit, require_if_match, search, sort
+      // @ts-expect-error unknown key 'filter'; keys: actions, aggregate, base_path, base_role, class, controller, default_sort, description, filters, formats, groups, hidden, name, nested, pagination, rate_limit, require_if_match, search, sort
       filter: { id: ['eq'] },
     },
   },

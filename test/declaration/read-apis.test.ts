@@ -44,6 +44,7 @@ describe('an API', () => {
       pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0, count: 'exact', maxOrDepth: 2, maxOrGroups: 10 },
       rateLimit: null,
       requireIfMatch: false,
+      nested: [],
       defaultSort: [],
       groups: usualGroups,
       list: nothingToAsk,
@@ -62,6 +63,7 @@ describe('an API', () => {
           validationGroups: [],
           groups: usualGroups,
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: nothingToAsk,
@@ -85,6 +87,7 @@ describe('an API', () => {
           validationGroups: [],
           groups: usualGroups,
           requirements: {},
+          bulk: null,
           association: null,
           parameters: [],
           list: null,
@@ -240,7 +243,7 @@ app_main:
     ],
     [
       { single_collection: 1 },
-      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, filters, sort, default_sort, search, aggregate, description, hidden, actions',
+      'app_main.apis.person.single_collection: unknown key "single_collection"; allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, nested, filters, sort, default_sort, search, aggregate, description, hidden, actions',
     ],
     [
       { 'base-path': '/b' },

@@ -439,7 +439,7 @@ extra: 1
   const { lines, declaration } = outcomeOf(yamlSource(files, { PORT: 'many' }), { catalog });
   expect(lines).toEqual([
     'config/app.yaml:4:14: unknown model class "Persn"; did you mean "Person"? known: Person, Center',
-    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, filters, sort, default_sort, search, aggregate, description, hidden, actions',
+    'config/app.yaml:5:7: unknown key "base_pth"; did you mean "base_path"? allowed: class, name, base_path, controller, base_role, pagination, rate_limit, require_if_match, groups, formats, nested, filters, sort, default_sort, search, aggregate, description, hidden, actions',
     'config/app.yaml:7:25: "path" must be one or more URL segments such as "history" or "history/recent" (leave out the slash at the beginning); given: "/all"',
     'config/app.yaml:8:17: no method is enabled; did you mean "_entity"? a custom action needs "methods", for example "methods: { POST: true }"',
     'config/app.yaml:9:9: no method is enabled; a custom action needs "methods", for example "methods: { POST: true }"',

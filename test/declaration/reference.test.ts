@@ -44,7 +44,7 @@ describe('the reference', () => {
       .map((line) =>
         line
           .replace(
-            /: (?:null|false|\{\}|\[\]|exact)( +# (?:Adds to|Query parameters|Regular|Roles that|Groups that apply|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Which pages|Whether responses are compressed|Whether \/explorer|Counts, sums|Fields that (?:a list|\?q)))/,
+            /: (?:null|false|\{\}|\[\]|exact)( +# (?:Adds to|Lists of rows|To-many associations|Query parameters|Regular|Roles that|Groups that apply|Public keys|Keys for|Users that|How items|How often|What the action does|The operation id in|Metrics for|Which pages|Whether responses are compressed|Whether \/explorer|Counts, sums|Fields that (?:a list|\?q)))/,
             ':$1',
           )
           .replace(/^( +)# /, '$1'),

@@ -12,6 +12,7 @@ const chosenNames: Readonly<Record<string, string>> = {
   'app_main.apis': '<api>',
   'app_main.apis.<api>.actions': '<action>',
   'app_main.apis.<api>.actions.<action>.parameters': '<parameter>',
+  'app_main.apis.<api>.nested': '<association>',
   'app_main.security.api_keys': '<name>',
   'config/routes.yaml': '<entry>',
 };

@@ -31,6 +31,7 @@ import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHoo
 import type { BodyCheck } from './body-check.ts';
 import { grantsFor } from './grants-for.ts';
 import { ListRuntime } from './list-runtime.ts';
+import { nestedPlanOf } from './nested-plan.ts';
 import type { Observer } from './observer.ts';
 import type { ApiRuntime, Framework } from './runtime.ts';
 import { visibilityRuleOf } from './visibility-rule.ts';
@@ -104,6 +105,7 @@ export function compileApi(
     checks,
     // the id in the path may be another one than the key if the controller loads the row
     location: isOverridden(type, 'getEntity') ? null : EntityLocation.of(all, api),
+    nested: nestedPlanOf(api, meta, guardFor, mapper),
     entities,
     entityWrites: new WriteStore(mapper, meta, entities, null),
     entityLinks: new LinkStore(mapper, entities, framework.associations, null),
@@ -116,6 +118,10 @@ export function compileApi(
     guardOf: (action, method) => {
       const declared = runtime.declaredGuardOf(action, method);
       return checks ? controllerGuard(declared, (subject, request) => hooks.checkAccess(action, request, subject)) : declared;
+    },
+    itemGuardOf: (method) => {
+      const declared = runtime.declaredGuardOf('_index', method);
+      return checks ? controllerGuard(declared, (subject, request) => hooks.checkAccess('_entity', request, subject)) : declared;
     },
     declaredGuardOf: (action, method) => {
       const guard = guards.get(`${action} ${method}`);

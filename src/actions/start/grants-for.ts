@@ -20,7 +20,7 @@ export function grantsFor(
   const made = new Map<string, GroupGrants>();
   return (name, method) => {
     const action = api.actions.find((candidate) => candidate.name === name);
-    const isRemoval = action?.kind === 'entity' && method === 'DELETE' && !handlesEntity;
+    const isRemoval = method === 'DELETE' && (action?.kind === 'entity' ? !handlesEntity : isBulk(action, method));
     const declared = groupsFor(action, action?.groups ?? api.groups, method, isRemoval);
     const key = `${name} ${declared.form}`;
     let grants = made.get(key);
@@ -49,6 +49,10 @@ export function grantsFor(
       ) || isComputed(plan)
     );
   }
+}
+
+function isBulk(action: ActionDeclaration | undefined, method: HttpMethod): boolean {
+  return action?.bulk?.methods.some((each) => each === method) === true;
 }
 
 /** The groups that a method needs: reads and links take no fields from bodies, and a removed row is not sent. */

@@ -39,6 +39,7 @@ import { refuseUndeclared, withParameters } from '../parameters.ts';
 import { checkPrecondition } from '../precondition.ts';
 import { respond, writes } from '../respond.ts';
 import { withBody } from './body-check.ts';
+import { bulkParts } from './bulk-parts.ts';
 import { type Compilers, compileApi } from './compile-api.ts';
 import type { Observer } from './observer.ts';
 import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
@@ -201,19 +202,29 @@ function defaultParts(
   const { mapper } = api.framework;
   const grants = api.grantsOf(name, method);
   if (action.kind === 'index') {
+    const list = bulkParts(api, action, method, format, planning);
     const isCreation = planning && method === 'POST';
     const planFor = perGroups((groups) => (isCreation ? planWrite(api, name, method, planning, groups) : null));
     const plan = planFor(grants.all);
     if (plan) planned(plan.reason);
     return {
       admit: async (request) => {
+        const state = stateOf(request, mapper);
+        if (list?.admit) {
+          await list.admit(request);
+          // each item gets the groups of its row
+          state.groups = grants.ofAnyRow(request);
+          return null;
+        }
         await admitCollection(api, name, request);
-        stateOf(request, mapper).groups = await grants.ofCollection(request);
+        state.groups = await grants.ofCollection(request);
         return null;
       },
       act: (request) => {
+        const store = planFor(groupsOf(request, mapper))?.store ?? api.entityWrites;
+        if (list && (Array.isArray(request.body) || !list.isOptional)) return list.act(request, store);
         if (method !== 'POST') throw problem('method_not_supported');
-        return create(api, planFor(groupsOf(request, mapper))?.store ?? api.entityWrites, request, format);
+        return create(api, store, request, format);
       },
     };
   }

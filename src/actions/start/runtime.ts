@@ -4,6 +4,7 @@ import type { TokenOptions } from '../../access/token-options.ts';
 import type { ApiRequest } from '../../access/user.ts';
 import { AssociationReader, type Denormalizers } from '../../change/associations.ts';
 import { Deserializer } from '../../change/deserializer.ts';
+import type { NestedPlan } from '../../change/nested.ts';
 import { Validator } from '../../change/validation.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
@@ -188,6 +189,8 @@ export interface ApiRuntime {
   readonly checks: boolean;
   /** The URLs of its entities; null if they cannot be fetched. */
   readonly location: EntityLocation | null;
+  /** The associations whose rows are created together with their owner. */
+  readonly nested: NestedPlan;
   /** Reads and writes the model's rows as entities. */
   readonly entities: EntityStore;
   /** The same, for actions that write. */
@@ -203,6 +206,8 @@ export interface ApiRuntime {
   grantsOf(action: string, method: HttpMethod): GroupGrants;
   /** The access check of an action: the declared one, or that of a controller that overrides `checkAccess`. */
   guardOf(action: string, method: HttpMethod): Guard;
+  /** The access check of a row in a list that `_index` accepts with a method. It is that of a single row, with the roles of the list. */
+  itemGuardOf(method: HttpMethod): Guard;
   /** The declared access check of an action. */
   declaredGuardOf(action: string, method: HttpMethod): Guard;
 }

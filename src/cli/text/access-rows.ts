@@ -31,7 +31,7 @@ function factsOf(route: RouteAccess) {
     /** Empty if nothing restricts the rows. */
     restricted: [...(route.restricted ? [route.restricted.value] : []), ...filters].join(', '),
     read: route.action === 'unsupported' ? 'nothing: the action does not support the method' : partText(route.read),
-    write: partText(route.write),
+    write: [partText(route.write), ...listsText(route)].filter(Boolean).join('; '),
     questions: questionsText(route),
     hooks: route.hooks.map(({ value }) => value).join(', '),
   };
@@ -61,6 +61,12 @@ function questionsText({ formats, questions }: RouteAccess): string {
     return `${kind} ${fields.join(', ')}`;
   });
   return [...asked, ...(formats.length > 1 ? [`formats ${formats.join(', ')}`] : [])].join('; ');
+}
+
+/** `lists of up to 1000 rows`, `rows of vaccinations (requires MEDICAL)` */
+function listsText({ bulk, nested }: RouteAccess): string[] {
+  const rows = nested.map(({ association, role }) => `rows of ${association}${role === null ? '' : ` (requires ${role})`}`);
+  return [...rows, ...(bulk ? [`lists of up to ${bulk.value} rows`] : [])];
 }
 
 function partText({ decidedBy, fields }: RouteFields): string {

@@ -21,6 +21,7 @@ import {
   httpMethods,
   type Path,
 } from '../vocabulary.ts';
+import { bulkMethodsOf, readBulk, readNested, withBulkRoles } from './read-bulk.ts';
 import { defaultGroups, readBoundGroups, readGroups } from './read-groups.ts';
 import { emptyList, readActionList, readList } from './read-list.ts';
 import { readParameters } from './read-parameters.ts';
@@ -89,12 +90,13 @@ function readApi(
     pagination,
     rateLimit: rateLimit === undefined ? global.rateLimit : rateLimit && readRateLimit(name ?? 'api', rateLimit),
     requireIfMatch: value.require_if_match ?? global.requireIfMatch,
+    nested: readNested(value.nested),
     defaultSort: list.defaultSort,
     groups,
     list,
     formats,
     description: value.description,
-    actions,
+    actions: withBulkRoles(actions, report),
     path,
   };
 }
@@ -167,17 +169,20 @@ function readAction(
   if (association) checkAssociation(kind, single, value, path, report);
   checkHandled(name, kind, value, path, report);
   const requirements = readRequirements(value.requirements, single, placeholders, report);
+  const own = readMethods(name, kind, value, path, report);
+  const bulk = readBulk(value, own, kind, path, report);
   return {
     name,
     kind,
     single,
-    methods: readMethods(name, kind, value, path, report),
+    methods: bulkMethodsOf(own, bulk),
     roles: readRoles(value.roles),
     controllerAction: value.controller_action,
     segment: value.path,
     requirements,
     repeatable: value.repeatable,
     validationGroups: value.validation_groups,
+    bulk,
     groups: readGroups(value.groups, [...path, 'groups'], ofApi.groups, ofApi.bound, report),
     association: association && { property: association.property ?? '', types: association.types },
     parameters: readParameters(value.parameters),

@@ -1,6 +1,7 @@
 import type { RowEstimate, SqlSyntax } from '../dialect.ts';
 import { postgresAggregates } from './aggregates.ts';
 import { pagesAtOffsets } from './pages-at-offsets.ts';
+import { postgresRows } from './row-source.ts';
 import { postgresSearch } from './search.ts';
 
 const estimate: RowEstimate = {
@@ -29,6 +30,8 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   // null is the greatest of values
   nullsLast: (direction) => direction === 'asc',
   rowLock: (alias) => ` for no key update${alias === undefined ? '' : ` of ${alias}`}`,
+  rowSource: postgresRows,
+  turn: (isShared) => `select pg_advisory_xact_lock${isShared ? '_shared' : ''}(hashtext($1), 0)`,
   rowVersion: 'xmin',
   textOf: (columns) => columns.map((column) => `${column}::text`).join(" || ',' || "),
   areSame: (columns, parameters) => columns.map((column, i) => `${column}::text = ${parameters[i]}::text`).join(' and '),

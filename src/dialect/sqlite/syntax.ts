@@ -1,6 +1,7 @@
 import type { SqlSyntax } from '../dialect.ts';
 import { sqliteAggregates } from './aggregates.ts';
 import { lowered, lowerFunction } from './lower-case.ts';
+import { sqliteRows } from './row-source.ts';
 
 export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   parameter: (position) => `?${position}`,
@@ -22,6 +23,8 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   nullsLast: (direction) => direction === 'desc',
   // SQLite has one writer at a time
   rowLock: () => '',
+  rowSource: sqliteRows,
+  turn: null,
   rowVersion: null,
   textOf: (columns) => columns.map((column) => `quote(${column})`).join(" || ',' || "),
   areSame: (columns, parameters) => `(${columns.join(', ')}) is (${parameters.join(', ')})`,

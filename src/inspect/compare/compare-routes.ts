@@ -2,6 +2,7 @@ import { httpMethods } from '../../declaration/types.ts';
 import { type Change, closed, type Facts, opened } from './changes.ts';
 import { type Compared, counted, fieldChanges, groupsBefore } from './compare-fields.ts';
 import { subjectOf } from './facts.ts';
+import { listChanges } from './list-changes.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** The changes of routes. Methods of a route with the same change are reported together. */
@@ -60,6 +61,7 @@ function changesOf(compared: Compared): Change[] {
     ...restrictionChanges(compared),
     ...hookChanges(compared),
     ...requirementChanges(compared),
+    ...listChanges(compared.about),
     ...groupChanges(compared, 'read'),
     ...groupChanges(compared, 'write'),
     ...fieldChanges(compared, 'read'),

@@ -2,6 +2,7 @@ import { httpMethods } from '../../declaration/types.ts';
 import type { FieldAccess } from '../route-fields.ts';
 import type { GroupAccess } from '../route-groups.ts';
 import type { SettingsAccess } from '../settings.ts';
+import { listFacts } from './lists.ts';
 import type { AccessMatrix, RouteAccess } from './matrix.ts';
 
 /** One fact about an application, as it is now or as its baseline has it. */
@@ -42,7 +43,7 @@ export function limitIn(value: string): { readonly field: string; readonly role:
 }
 
 const routeKinds =
-  'action|PUBLIC|role|restricted by|hook|requirement|reads in|writes in|read|write|filter|sort|search|parameter|format';
+  'action|PUBLIC|role|restricted by|hook|requirement|bulk|nested|reads in|writes in|read|write|filter|sort|search|parameter|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),
@@ -111,6 +112,7 @@ function routeFacts(route: RouteAccess, models: ReadonlyMap<string, string>): De
     ...Object.entries(route.requirements).map(([name, each]) =>
       fact(subject, 'requirement', `${name} ${each.value}`, each.place),
     ),
+    ...listFacts(route).map((each) => fact(subject, each.kind, each.value, each.place)),
     ...groupFacts(subject, 'read', route.groups.read),
     ...groupFacts(subject, 'write', route.groups.write),
     ...fieldFacts(subject, 'read', { fields: shown.fields, groups: route.groups.read }, models),

@@ -16,6 +16,7 @@ import { type ActionKind, actionOf, controllerOf, isOverridden } from '../route-
 import { type FieldsOfRoutes, fieldsOfRoutes } from '../route-fields.ts';
 import { boundGroupsOf, groupsOfRoute } from '../route-groups.ts';
 import { settingsOf } from '../settings.ts';
+import { listsOf, methodPlace } from './lists.ts';
 
 /** The access rules of an application, as plain data. Every part names the place that declares it. */
 export type AccessMatrix = ReturnType<typeof accessMatrix>;
@@ -75,7 +76,7 @@ function routeAccess(application: Application, record: RouteRecord, method: Http
     roles,
     /** The method that restricts the rows: `PersonController.customizeQuery`. Creation reads no rows. */
     restricted:
-      action?.single || kind === 'list' || kind === 'aggregate' || kind === 'handler' ? restrictionOf(record, places) : null,
+      action?.single || ['list', 'aggregate', 'handler', 'patch', 'delete'].includes(kind) ? restrictionOf(record, places) : null,
     /** The default filters of the model, which hide rows too. */
     filters: api ? defaultFilters(metaOf(mapper, api.class.value)).sort() : [],
     /** Controller methods that can change or replace the response. */
@@ -83,10 +84,11 @@ function routeAccess(application: Application, record: RouteRecord, method: Http
     groups: groupsOfRoute(record, declaration.groups, places),
     read: fields.read(record, kind),
     write: fields.write(record, method, kind),
+    ...listsOf(record, method, places),
     /** The filters, orders and searches of a list, and declared query parameters. */
     questions: questionsOf(application, record, method, places),
     /** The place that enables the method. */
-    place: at.action('methods', 'methods', method),
+    place: methodPlace(record, method, places) ?? at.action('methods', 'methods', method),
     places: at.all(),
   };
 }

@@ -1,10 +1,10 @@
-import { type EntityMetadata, type Platform, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
+import { type EntityMetadata, QueryFlag, type QueryOrderMap, raw } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { keyFrom } from '../../model/composite-key.ts';
 import { type Identifier, isComposite, keyOf, keyParts } from '../../model/identifier.ts';
-import { amongText, databaseKey, hasOneOf, keyColumnsOf, keyNames } from '../../model/key-condition.ts';
+import { amongAny, hasOneOf, keyColumnsOf, keyNames } from '../../model/key-condition.ts';
 import type { Counted } from '../../response/collection.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import { type CountSource, countRows } from '../rows/count.ts';
@@ -122,16 +122,11 @@ export function keysAmong(
   if (isPlain(query)) return plainKeys(meta, query.clone(['orderBy']).andWhere(hasOneOf(meta, platform, ids) as never)).toQuery();
   const { sql, params } = shapedKeys(em, meta, query, sort);
   const keys = rowKeys(meta);
-  const among = isComposite(meta) ? amongText(meta, platform, keys, ids) : amongValues(meta, platform, ids);
+  const among = amongAny(meta, platform, keys, ids);
   return {
     sql: `select distinct ${keys.join(', ')} from (${sql}) as selected where ${among.sql}`,
     params: [...params, ...among.params],
   };
-}
-
-function amongValues(meta: EntityMetadata, platform: Platform, ids: readonly unknown[]): QueryText {
-  const params = ids.flatMap((id) => databaseKey(meta, platform, id));
-  return { sql: `row_key in (${params.map(() => '?').join(', ')})`, params };
 }
 
 /** Whether a key is among those that a query selects. */

@@ -20,6 +20,7 @@ import { NotCompilable } from './association.ts';
 import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
 import { EmbeddedRows, holdsBigints } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
+import { keyList } from './key-list.ts';
 import { ListOrder, type MoreColumns, where } from './list-order.ts';
 import { ListViews, type OrderOf } from './list-views.ts';
 import { parametrized } from './parametrized.ts';
@@ -138,6 +139,17 @@ export class CompiledRead {
     return valuesOf(id).map((value) => this.#dialect.values.bindable(value));
   }
 
+  /** The rows with some keys, as a step of a transaction. Their order is undefined. */
+  byKeys(keys: (before: unknown[][]) => Iterable<unknown>, reading: Reading): Step {
+    const seen = this.#columnsSeen(reading)(1);
+    const { keys: columns, keyTypes } = this.#plan.root;
+    const among = keyList(this.#dialect, columns, keyTypes, this.#parameter(1));
+    return {
+      statement: this.#statement(this.selectText([among.sql, ...this.#filters], seen.sql)),
+      parameters: (before) => [among.bind(keys(before)), ...seen.params],
+    };
+  }
+
   /** The same among the rows that a query selects. */
   oneOf(query: QueryText, reading: Reading = {}): Promise<unknown[][]> {
     return this.#send(this.views.whole.order.selected(this.#sendable(query), this.#columnsSeen(reading)));
@@ -188,7 +200,7 @@ export class CompiledRead {
   /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
   afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
     const { columns, joins, keyNames } = this.#plan.root;
-    if (!this.#isReadWithin) {
+    if (!this.isReadWithin) {
       const { length } = keyNames;
       const { params, sql } = this.#columnsSeen(reading)(length);
       return [
@@ -209,7 +221,7 @@ export class CompiledRead {
    * Whether the statement that changes a row can also read it. Its other parts do not see the change, so a row that can embed
    * itself is read by another statement.
    */
-  get #isReadWithin(): boolean {
+  get isReadWithin(): boolean {
     return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
   }
 
@@ -272,6 +284,11 @@ export class CompiledRead {
   /** A row as JSON, with what it embeds. */
   json(row: unknown[], reading: Reading = {}): string | Promise<string> {
     return this.#texts.json([row], reading);
+  }
+
+  /** Rows as JSON objects, separated by commas. */
+  jsonOf(rows: unknown[][], reading: Reading): string | Promise<string> {
+    return this.#texts.json(rows, reading);
   }
 
   /** A window of all rows. */

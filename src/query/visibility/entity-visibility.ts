@@ -9,6 +9,8 @@ import type { RequestVisibility } from './visibility.ts';
 /** Keys in one statement. */
 const chunkSize = 1000;
 
+const nothing: ReadonlySet<unknown> = new Set();
+
 interface Unknown {
   readonly meta: EntityMetadata;
   readonly key: unknown;
@@ -32,10 +34,15 @@ export class EntityVisibility<Request> implements VisibleRows {
   readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
 
-  readonly subject: object | null;
+  readonly subjects: ReadonlySet<unknown>;
 
-  constructor(mapper: Mapper, em: RequestEntityManager, visibility: RequestVisibility<Request>, subject: object | null = null) {
-    this.subject = subject;
+  constructor(
+    mapper: Mapper,
+    em: RequestEntityManager,
+    visibility: RequestVisibility<Request>,
+    subjects: ReadonlySet<unknown> = nothing,
+  ) {
+    this.subjects = subjects;
     this.#mapper = mapper;
     this.#em = em;
     this.#visibility = visibility;
@@ -165,7 +172,7 @@ const maxDrafts = 5;
 
 /** Serializes a value for one caller. Repeats that until the visibility of all embedded rows is known. */
 export async function serializeVisible<Request>(
-  serializer: Serializer,
+  serializer: Pick<Serializer, 'serialize'>,
   value: unknown,
   visibility: EntityVisibility<Request>,
 ): Promise<unknown> {

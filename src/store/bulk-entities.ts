@@ -1,0 +1,187 @@
+import { type EntityMetadata, FlushMode } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { flush, referencedAmong } from '../change/conflict.ts';
+import { countLinksOf } from '../change/link-versions.ts';
+import type { Executor } from '../database/executor.ts';
+import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import type { SortKey } from '../declaration/types.ts';
+import { dialectOf } from '../dialect/dialect.ts';
+import type { ActiveGroups } from '../model/groups.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
+import { entityKey, type Identifier } from '../model/identifier.ts';
+import { amongAny, asRow, hasOneOf, isSelected, keyColumnsOf } from '../model/key-condition.ts';
+import { keysAmong } from '../query/entities/keys.ts';
+import { tableOf } from '../query/rows/table-name.ts';
+import { nextTurn } from '../response/turn.ts';
+import { FoundEntity } from './entity-store.ts';
+import { referringTo, touchReferring } from './inbound-versions.ts';
+import { columnValue, locateUnique, ofItem } from './item-errors.ts';
+import type { Restriction } from './port.ts';
+import { groupsOf, stateOf } from './request-state.ts';
+import { inTransaction } from './transaction.ts';
+
+/** The groups of an item, or of the whole list. */
+type GroupsAt = (index: number | null) => ActiveGroups;
+
+/** Reads and writes many rows of one model as entities of MikroORM: one transaction and one flush for all of them. */
+export class BulkEntities {
+  readonly #mapper: Mapper;
+  readonly #meta: EntityMetadata;
+  readonly #sort: readonly SortKey[];
+  readonly #executor: Executor | null;
+
+  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], executor: Executor | null) {
+    this.#mapper = mapper;
+    this.#meta = meta;
+    this.#sort = sort;
+    this.#executor = executor;
+  }
+
+  /** Writes the entities that `make` returns, and returns them as they are stored. */
+  create(request: ApiRequest, make: () => Promise<readonly object[]>): Promise<readonly object[]> {
+    let made: readonly object[] = [];
+    return this.#transaction(
+      request,
+      () => made,
+      () => groupsOf(request, this.#mapper),
+      async (em) => {
+        made = await make();
+        await flush(em.persist([...made]));
+        await this.#reread(em, made);
+        return made;
+      },
+    );
+  }
+
+  /**
+   * Locks the rows with some keys, in the order of their keys, and reads those that pass the restriction. `edit` receives them by
+   * their keys as text, and returns those that it has changed. `groupsAt` are the groups of each.
+   */
+  change(
+    request: ApiRequest,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+    groupsAt: GroupsAt,
+    edit: (found: ReadonlyMap<string, FoundEntity>) => Promise<readonly object[]>,
+  ): Promise<readonly object[]> {
+    let changed: readonly object[] = [];
+    return this.#transaction(
+      request,
+      () => changed,
+      groupsAt,
+      async (em) => {
+        changed = await edit(await this.#locked(em, keys, restriction));
+        await flush(em);
+        await this.#reread(em, changed);
+        return changed;
+      },
+    );
+  }
+
+  /** The same for rows that are removed. */
+  async remove(
+    request: ApiRequest,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+    admit: (found: ReadonlyMap<string, FoundEntity>) => Promise<readonly object[]>,
+  ): Promise<readonly object[]> {
+    const { em } = stateOf(request, this.#mapper);
+    try {
+      return await this.#transaction(
+        request,
+        () => [],
+        () => groupsOf(request, this.#mapper),
+        async () => {
+          const removed = await admit(await this.#locked(em, keys, restriction));
+          if (referringTo(this.#mapper, this.#meta).length > 0)
+            for (const key of keys) await touchReferring(this.#mapper, em, this.#meta, key);
+          for (const entity of removed) em.remove(entity);
+          await em.flush();
+          return removed;
+        },
+      );
+    } catch (error) {
+      const groups = groupsOf(request, this.#mapper);
+      const referenced = await referencedAmong(error, this.#meta, keys, em, this.#mapper, groups);
+      throw referenced ? ofItem(referenced.problem, referenced.index) : error;
+    }
+  }
+
+  async #transaction<Result>(
+    request: ApiRequest,
+    written: () => readonly object[],
+    groupsAt: GroupsAt,
+    work: (em: RequestEntityManager) => Promise<Result>,
+  ): Promise<Result> {
+    const state = stateOf(request, this.#mapper);
+    const { em } = state;
+    try {
+      return await inTransaction(em, async () => {
+        const turn = dialectOf(this.#mapper).sql.turn?.(!state.isAlone);
+        if (turn) await em.execute(turn.replace('$1', '?'), [tableOf(this.#mapper, this.#meta)]);
+        return work(em);
+      });
+    } catch (error) {
+      const entities = written();
+      if (entities.length === 0) throw error;
+      const valueAt = (index: number, column: string) => columnValue(this.#mapper, this.#meta, entities[index] as object, column);
+      const place = { executor: this.#executor, mapper: this.#mapper, meta: this.#meta, count: entities.length };
+      throw (await locateUnique(error, { ...place, valueAt, groupsAt })) ?? error;
+    }
+  }
+
+  async #locked(
+    em: RequestEntityManager,
+    keys: readonly Identifier[],
+    restriction: Restriction,
+  ): Promise<ReadonlyMap<string, FoundEntity>> {
+    if (keys.length === 0) return new Map();
+    const platform = em.getPlatform();
+    await this.#lock(em, keys, restriction);
+    const among = restriction && keysAmong(em, this.#meta, restriction, keys, this.#sort);
+    const where = { $and: [among ? isSelected(this.#meta, platform, among) : hasOneOf(this.#meta, platform, keys)] };
+    const entities = (await em.find(this.#meta.class, where as never, reading)) as object[];
+    for (const entity of entities) countLinksOf(entity);
+    return new Map(entities.map((entity) => [String(entityKey(entity)), new FoundEntity(entity, this.#meta, null)]));
+  }
+
+  /** Nobody else changes the rows until the transaction ends. Two lists lock the rows that both have in the same order. */
+  async #lock(em: RequestEntityManager, keys: readonly Identifier[], restriction: Restriction): Promise<void> {
+    const lock = dialectOf(this.#mapper).sql.rowLock('e');
+    if (lock === '') return;
+    const { root } = this.#meta;
+    const platform = em.getPlatform();
+    const columns = keyColumnsOf(root, platform, 'e');
+    const among = restriction && keysAmong(em, this.#meta, restriction, keys, this.#sort);
+    const where = among
+      ? { sql: `${asRow(columns)} in (${among.sql})`, params: among.params }
+      : amongAny(root, platform, columns, keys);
+    const from = `${tableOf(this.#mapper, root)} as e`;
+    const sql = `select 1 from ${from} where ${where.sql} order by ${columns.join(', ')}${lock}`;
+    await em.execute(sql, [...where.params]);
+  }
+
+  /** Rereads rows in the transaction that wrote them, so that the response shows the stored values. */
+  async #reread(em: RequestEntityManager, entities: readonly object[]): Promise<void> {
+    for (const [meta, those] of Map.groupBy(entities, (entity) => metaOfEntity(this.#mapper, entity))) {
+      for (const some of chunksOf(those)) {
+        if (entities.length > chunkSize) await nextTurn();
+        const keys = some.map((entity) => entityKey(entity));
+        const where = { $and: [hasOneOf(meta, em.getPlatform(), keys)] };
+        await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
+      }
+    }
+    if (entities.length > chunkSize) await nextTurn();
+  }
+}
+
+/** Rows that are read in one turn of the event loop. */
+const chunkSize = 250;
+
+function chunksOf<Item>(items: readonly Item[]): (readonly Item[])[] {
+  const chunks: (readonly Item[])[] = [];
+  for (let from = 0; from < items.length; from += chunkSize) chunks.push(items.slice(from, from + chunkSize));
+  return chunks;
+}
+
+const reading = { refresh: true, flushMode: FlushMode.COMMIT } as never;

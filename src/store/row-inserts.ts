@@ -1,0 +1,243 @@
+import type { EntityProperty } from '@mikro-orm/core';
+import type { ApiRequest } from '../access/user.ts';
+import { valueProblem } from '../change/conflict.ts';
+import type { ColumnValue } from '../change/plain-body.ts';
+import type { Step } from '../database/writer.ts';
+import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { keyFrom, keyText } from '../model/composite-key.ts';
+import { isComposite, keyOf } from '../model/identifier.ts';
+import { keyColumns } from '../query/rows/association.ts';
+import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
+import type { Reading } from '../query/rows/row-texts.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
+import { isSeenText } from '../query/visibility/visibility-columns.ts';
+import { type ItemErrors, locateUnique } from './item-errors.ts';
+import { groupsOf, stateOf } from './request-state.ts';
+import type { SeenReferences } from './row-changes.ts';
+import type { Check } from './row-code.ts';
+import { FoundRows } from './row-store.ts';
+import { notPlain } from './row-writes.ts';
+import type { RowWriting } from './write-store.ts';
+
+/** An item of a list: a request of its own, with the item as its body. */
+export interface NewItem {
+  readonly request: ApiRequest;
+  readonly check: Check;
+}
+
+interface Group {
+  readonly columns: readonly ColumnValue[];
+  readonly indexes: readonly number[];
+}
+
+type Rows = readonly (readonly ColumnValue[])[];
+
+/** The rows as they are stored, in the order of the items; none if a referenced row is missing. */
+interface Inserted {
+  readonly reading: Reading;
+  readonly rows: unknown[][];
+}
+
+/** Inserts many rows of one model by one statement, for bodies that no code of the application has to read. */
+export class RowInserts {
+  readonly #writing: RowWriting;
+  readonly #dialect: Dialect;
+  readonly #keys: string;
+  /** Whether the database counts the keys up. */
+  readonly #isCounted: boolean;
+
+  constructor(writing: RowWriting) {
+    this.#writing = writing;
+    const { mapper, meta } = writing.writes.options;
+    this.#dialect = dialectOf(mapper);
+    this.#keys = keyColumns(mapper, meta).join(', ');
+    this.#isCounted = !isComposite(meta) && isCounted(keyOf(meta));
+  }
+
+  /** Inserts a row for each item, all or none. Returns `notPlain` if MikroORM has to write them: then nothing was written. */
+  async create(request: ApiRequest, items: readonly NewItem[], errors: ItemErrors): Promise<FoundRows | typeof notPlain> {
+    const { plain, writes } = this.#writing;
+    const { code, rows: store } = writes.options;
+    const bodies: ColumnValue[][] = [];
+    for (const { request: item } of items) {
+      const columns = plain.read(item.body, true, code === null);
+      if (!columns) return notPlain;
+      bodies.push(columns);
+      await errors.pause();
+    }
+    const seen = await this.#seenBy(request, bodies);
+    if (!seen) await errors.each(bodies, async (columns) => refuse(await writes.refusedReference(request, columns)));
+    const all = code ? await this.#coded(request, items, bodies, errors) : bodies;
+    if (!all) return notPlain;
+    errors.throwIfAny();
+    const groups = this.#groupsOf(all);
+    const refers = all.some((columns) => columns.some(({ refersTo }) => refersTo));
+    // a statement that finds a reference missing inserts nothing, but those before it would stay
+    if (groups.length > 1 && refers) return notPlain;
+    const [only] = groups;
+    const isOne = groups.length === 1 && this.#isCounted && store.read.isReadWithin;
+    const inserted = isOne ? this.#within(request, only as Group, all, seen) : this.#stepwise(request, groups, all, seen);
+    const { reading, rows } = await inserted;
+    if (rows.length === 0) {
+      await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns)));
+      throw new RowChanged();
+    }
+    const found = rows.map((row) => store.foundRow(request, row, reading));
+    return new FoundRows(found, store.read, reading);
+  }
+
+  /** Inserts and reads the rows by one statement. Keys are counted in the order of insertion. */
+  async #within(request: ApiRequest, group: Group, all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+    const { changes, options } = this.#writing.writes;
+    const { read } = options.rows;
+    const reading = await options.rows.readingWithin(request, [changes.table]);
+    const { params, sql } = this.#insert(group, all, seen ?? new Map());
+    const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(sql, params, reading)], all);
+    return { reading, rows: rows.sort((a, b) => Number(numberOf(read.keyOf(a)) - numberOf(read.keyOf(b)))) };
+  }
+
+  /** Inserts the rows by a statement for each group, and then reads all of them. */
+  async #stepwise(request: ApiRequest, groups: readonly Group[], all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+    const { rows: store } = this.#writing.writes.options;
+    const reading = await store.readingWithVisibility(request);
+    const keys: unknown[][][] = [];
+    // a step whose parameters do not depend on the one before is sent without waiting
+    const steps = groups.map((group, i): Step => {
+      const { params, sql } = this.#insert(group, all, seen ?? new Map());
+      const statement = statementOf(`${sql} returning ${this.#keys}`, true);
+      if (i === 0) return { statement, parameters: params };
+      return {
+        statement,
+        parameters: (before) => {
+          keys[i - 1] = before;
+          return params;
+        },
+      };
+    });
+    const keysOf = (before: unknown[][]) => {
+      keys[groups.length - 1] = before;
+      return keys.flat().map(keyFrom);
+    };
+    const found = await this.#written(request, [...this.#turn(request), ...steps, store.read.byKeys(keysOf, reading)], all);
+    if (found.length === 0) return { reading, rows: [] };
+    const byKey = new Map(found.map((row) => [String(store.read.keyOf(row)), row]));
+    const rows: unknown[][] = [];
+    for (const [i, { indexes }] of groups.entries())
+      for (const [at, index] of indexes.entries()) rows[index] = byKey.get(keyText(keys[i]?.[at] ?? [])) as unknown[];
+    return { reading, rows };
+  }
+
+  /** Runs the code of the model for each row. */
+  async #coded(
+    request: ApiRequest,
+    items: readonly NewItem[],
+    bodies: readonly ColumnValue[][],
+    errors: ItemErrors,
+  ): Promise<readonly ColumnValue[][] | null> {
+    const { writes } = this.#writing;
+    const { code } = writes.options;
+    const referred = code && (await code.referredAll(request, bodies));
+    if (!code || !referred) return null;
+    const all: ColumnValue[][] = [];
+    await errors.each(items, async ({ check, request: item }, index) => {
+      const columns = bodies[index] as ColumnValue[];
+      const existing = referred[index] as ReadonlyMap<string, object>;
+      refuse(writes.goneReference(columns, existing));
+      all[index] = await code.created(item, columns, existing, check);
+    });
+    return all;
+  }
+
+  async #seenBy(request: ApiRequest, bodies: readonly ColumnValue[][]): Promise<SeenReferences | null> {
+    // one value of each column is enough: whether a caller sees rows of a class does not depend on the value
+    const columns = new Map(bodies.flatMap((body) => body.flatMap((one) => (one.refersTo ? [[one.column, one] as const] : []))));
+    return this.#writing.writes.seenReferences(request, [...columns.values()]);
+  }
+
+  /** Rows with the same columns are inserted by the same statement. */
+  #groupsOf(all: readonly (readonly ColumnValue[])[]): Group[] {
+    const { emptyColumns } = this.#writing.plain;
+    const used = new Map<string, ColumnValue>();
+    for (const one of all.flat()) if (one.refersTo || !used.has(one.column)) used.set(one.column, one);
+    const groups = new Map<string, { columns: readonly ColumnValue[]; indexes: number[] }>();
+    for (const [index, columns] of all.entries()) {
+      const own = new Set(columns.map(({ column }) => column));
+      const filled = [...used.values()].filter(({ column }) => own.has(column) || emptyColumns.has(column));
+      const key = filled.map(({ column }) => column).join();
+      const group = groups.get(key) ?? { columns: filled, indexes: [] };
+      group.indexes.push(index);
+      groups.set(key, group);
+    }
+    const { rowSource } = this.#dialect.sql;
+    return [...groups.values()].flatMap(({ columns, indexes }) => {
+      const most = rowSource.mostRows(columns.length);
+      const chunks: Group[] = [];
+      for (let from = 0; from < indexes.length; from += most) chunks.push({ columns, indexes: indexes.slice(from, from + most) });
+      return chunks;
+    });
+  }
+
+  #insert({ columns, indexes }: Group, all: readonly (readonly ColumnValue[])[], seen: SeenReferences): QueryText {
+    const { writes } = this.#writing;
+    const rows = indexes.map((index) => {
+      const values = new Map((all[index] as readonly ColumnValue[]).map(({ column, value }) => [column, value]));
+      return columns.map(({ column }) => values.get(column) ?? null);
+    });
+    const source = this.#dialect.sql.rowSource.of(
+      columns.map(({ type }) => type),
+      rows,
+    );
+    const params = [...source.params];
+    const conditions = columns.flatMap(({ column, refersTo }, i) => {
+      if (!refersTo) return [];
+      const isSeen = seen.get(column);
+      const text = isSeen && isSeenText(isSeen, [`i.c${i}`], params.length, this.#dialect);
+      if (text) params.push(...text.params);
+      const exists = text?.sql ?? `exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = i.c${i})`;
+      return [`i.c${i} is null or (${exists})`];
+    });
+    const every = conditions.map((each) => `(${each})`).join(' and ');
+    // all or none: a row that refers to a missing one keeps the others from being inserted
+    const where =
+      conditions.length > 0 ? ` where not exists (select 1 from _rows as i where not coalesce((${every}), false))` : '';
+    const names = columns.map(({ column }) => column).join(', ');
+    const values = columns.map((_, i) => `c${i}`).join(', ');
+    const sql =
+      `with _rows as (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
+      `select ${values} from _rows${where}${source.order}`;
+    return { sql, params };
+  }
+
+  /** Lets other lists for the same table insert at the same time, unless a deadlock with them made this attempt necessary. */
+  #turn(request: ApiRequest): Step[] {
+    const { mapper } = this.#writing.writes.options;
+    const turn = this.#dialect.sql.turn?.(!stateOf(request, mapper).isAlone);
+    if (!turn) return [];
+    return [{ statement: statementOf(turn), parameters: [this.#writing.writes.changes.table], mayBeEmpty: true }];
+  }
+
+  async #written(request: ApiRequest, steps: readonly Step[], all: readonly (readonly ColumnValue[])[]): Promise<unknown[][]> {
+    const { executor, mapper, meta, writer } = this.#writing.writes.options;
+    try {
+      return await writer.change(steps);
+    } catch (error) {
+      const valueAt = (index: number, column: string) => all[index]?.find((one) => one.column === column)?.value;
+      const groupsAt = () => groupsOf(request, mapper);
+      const inserted = { executor, mapper, meta, count: all.length, valueAt, groupsAt };
+      throw valueProblem(error) ?? (await locateUnique(error, inserted)) ?? error;
+    }
+  }
+}
+
+/** A key can be beyond 2^53. */
+function numberOf(key: unknown): bigint {
+  return BigInt(String(key));
+}
+
+function isCounted({ autoincrement, runtimeType }: EntityProperty): boolean {
+  return autoincrement === true && ['number', 'bigint'].includes(runtimeType);
+}
+
+function refuse(refusal: Error | null): void {
+  if (refusal) throw refusal;
+}
