@@ -112,6 +112,7 @@ function normalized(item: unknown): unknown {
     const participants = given.participants.map(normalized) as { id: number }[];
     return { id: given.id, name: given.name, participants: participants.sort((a, b) => a.id - b.id) };
   }
+  if (given.id === undefined) return { kind: given.kind, count: given.count };
   const { id, kind, first_name, last_name, email, birthdate, created_at } = given;
   const center = given.center as { id: number; name: string } | undefined;
   return {

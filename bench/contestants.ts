@@ -63,6 +63,8 @@ function byHand(name: string, title: string, database: Database, file: string, e
 /** Only the Fastify contestant reads tokens, and sorts. */
 const { LFU: _, LS: __, ...openWorks } = dialects.byHand.ask;
 const withoutUsers: Dialect = { ...dialects.byHand, ask: openWorks };
+const { G: ___, ...crudWorks } = openWorks;
+const crudOnly: Dialect = { ...dialects.byHand, ask: crudWorks };
 
 function framework(name: string, title: string, database: Database, peer: string, file: string, dialect: Dialect): Contestant {
   const probe = { path: '/people/7' };
@@ -212,11 +214,11 @@ export function contestantsFor(options: Options): Contestant[] {
     declarest(options, 'sqlite', 'guarded'),
     declarest(options, 'sqlite', 'signed'),
     declarest(options, 'sqlite', 'grouped'),
-    framework('mikro-orm-pg', 'Fastify + MikroORM', 'postgresql', 'mikro-orm', 'app.ts', withoutUsers),
+    framework('mikro-orm-pg', 'Fastify + MikroORM', 'postgresql', 'mikro-orm', 'app.ts', crudOnly),
     framework('nest', 'NestJS + @dataui/crud', 'postgresql', 'nest', 'dist/app.js', dialects.nest),
     framework('feathers', 'Feathers + knex', 'postgresql', 'feathers', 'app.ts', dialects.feathers),
     framework('loopback', 'LoopBack 4', 'postgresql', 'loopback', 'dist/app.js', dialects.loopback),
-    framework('mikro-orm-sqlite', 'Fastify + MikroORM, SQLite', 'sqlite', 'mikro-orm', 'app.ts', withoutUsers),
+    framework('mikro-orm-sqlite', 'Fastify + MikroORM, SQLite', 'sqlite', 'mikro-orm', 'app.ts', crudOnly),
     ...pair(options, 'example', 'postgresql'),
     ...pair(options, 'example', 'sqlite'),
     ...pair(options, 'tenant', 'postgresql'),

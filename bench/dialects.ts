@@ -40,6 +40,7 @@ export const byHand: Dialect = {
     LS: ({ center, page }) => get(`/people?center=${center}&born_since=1970-01-01&page=${page}`),
     LFU: ({ page, token }) => get(`/my/people?page=${page}`, token),
     LM: ({ page }) => get(`/courses?page=${page}`),
+    G: () => get('/people/kinds'),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/people/${id}`, body: { email } }],
     W: ({ course, id }) => addAndRemove(`/courses/${course}/participants`, id),
   },
@@ -63,6 +64,7 @@ export const declarest: Dialect = {
     LS: ({ center, page }) =>
       get(`/api/person.json?center.id=${center}&birthdate[gte]=1970-01-01&sort=last_name,-birthdate&page=${page}`),
     LM: ({ page }) => get(`/api/course.json?page=${page}`),
+    G: () => get('/api/person/aggregate.json?by=kind'),
     P: ({ id, email }) => [{ method: 'PATCH', path: `/api/person/${id}.json`, body: { email } }],
     W: ({ course, id }) => addAndRemove(`/api/course/${course}/participants.json`, id),
     WO: ({ course, id }) => addAndRemove(`/api/team/${course}/participants.json`, id),

@@ -69,6 +69,8 @@ export const targets: readonly Target[] = [
   against('LN: the same among the first ten pages', [onPg, 'LN'], 'LN', 10),
   against('page 50,000 of 2,000,000 rows by links, against page 1', [onPg, 'page 50,000'], 'page 1', 0.8, onPg),
   against('LM: page with an embedded to-many', [onPg, 'LM'], 'LM', 1.2),
+  against('G: counts by group over 100,000, bare SQL', [onPg, 'G'], 'G', 0.83),
+  against('SQLite G', [onSqlite, 'G'], 'G', 0.83, 'http-sqlite'),
   against("W: add and remove, the model's own methods", [onPg, 'WO'], 'W', 0.4),
   against('W: add and remove, declared association', [onPg, 'W'], 'W', 0.9),
   against('P: patch one field', [onPg, 'P'], 'P', 0.8),

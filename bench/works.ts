@@ -66,6 +66,7 @@ const defined = {
   LN: { title: 'the same among the first ten pages', pages: 10 },
   // only the first half of the courses: other workloads add participants to the second half and remove them
   LM: { title: 'page of 20 with an embedded to-many of 5 each', pages: amounts.courses / pageSize / 2 },
+  G: { title: 'people counted by kind, of 100,000', pages: 1, connections: 4 },
   W: { title: 'add and remove a participant', pages: 1 },
   WO: { title: 'the same by methods of the model', pages: 1 },
   P: { title: 'patch one field', pages: 1 },

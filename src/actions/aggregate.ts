@@ -30,7 +30,13 @@ export function aggregateAction(api: ApiRuntime, store: AggregateStore, method: 
     const page = readPageRequest(isExport(format) ? {} : query, limits);
     const restriction = await restrictionOf(api, '_index', request);
     const { itemsPerPage: limit, offset } = page;
-    const { count, results } = await store.page(request, restriction, { plan, condition, limit, offset });
+    const { count, results } = await store.page(request, restriction, {
+      plan,
+      condition,
+      sort: list.plan.ownSort,
+      limit,
+      offset,
+    });
     if (isExport(format) && count > limit) throw problem('aggregate_too_large', { limit });
     const { pagination } = collectionOf([], { count, is: 'exact' }, page, request.url, baseUrl);
     const json = `{"count":${count},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;

@@ -13,7 +13,7 @@ interface Findings {
   touches(path: Path): boolean;
 }
 
-/** Reports groups that no property has. Warns of groups with a role that no API uses. */
+/** Reports groups that neither a model nor `app_main.groups` knows. Warns of groups with a role that no property has or no API uses. */
 export function checkGroups(
   apis: readonly ApiDeclaration[],
   bound: readonly BoundGroup[],
@@ -21,6 +21,7 @@ export function checkGroups(
   findings: Findings,
 ): void {
   const used = new Set<string>();
+  const inModels = groupsOfModels(mapper);
   const reported = new Set<string>();
   for (const api of apis) {
     const meta = mapper.getMetadata().find(api.class.value as never) as EntityMetadata | undefined;
@@ -30,7 +31,8 @@ export function checkGroups(
       for (const { name, path } of [...read, ...write]) {
         used.add(name);
         const isDefault = readGroups.includes(name) || writeGroups.includes(name);
-        if (!known || !path || isDefault || known.has(name) || reported.has(path.join('\n'))) continue;
+        const isKnown = inModels.has(name) || bound.some((group) => group.name === name);
+        if (!known || !path || isDefault || isKnown || reported.has(path.join('\n'))) continue;
         // actions inherit the groups of their API
         reported.add(path.join('\n'));
         findings.add(
@@ -43,7 +45,14 @@ export function checkGroups(
   for (const { name, path } of bound) {
     if (!used.has(name))
       findings.warn(path, `no API uses the group "${name}"; add it to "groups" of an API or action, or remove it`);
+    else if (!inModels.has(name))
+      findings.warn(path, `no property has the group "${name}"; add it to a property of a model, or remove it here`);
   }
+}
+
+function groupsOfModels(mapper: Mapper): ReadonlySet<string> {
+  const models = [...mapper.getMetadata().getAll().values()] as EntityMetadata[];
+  return new Set(models.flatMap((meta) => ownProperties(meta).flatMap(groupsOfProperty)));
 }
 
 /** The groups of the properties of a model, and of all models that its rows can embed. */

@@ -28,6 +28,11 @@ export function readableProperty(plan: FieldPlan, path: string): ReadableField |
   return find(plan, path.split('.'), (property) => property.name as string);
 }
 
+/** The path of the field that an aggregate names: `amount` of `amount:sum`, unless that is the whole name of a field. */
+export function aggregatedPath(plan: FieldPlan, name: string): string {
+  return readableField(plan, name) ? name : name.replace(/:\w+$/, '');
+}
+
 type Naming = (property: EntityProperty) => string;
 
 function find(plan: FieldPlan, [name, ...rest]: readonly string[], nameOf: Naming): ReadableField | null {

@@ -13,9 +13,6 @@ export function listParameters(
   groups: readonly DeclaredGroup[] = [],
 ): JsonSchema[] {
   const rolesOf = (field: string) => rolesOfPath(plan, field, groups);
-  /** Sentences about the fields that need a role. */
-  const notes = (fields: readonly { readonly field: string }[]) =>
-    fields.map(({ field }) => roleNote(rolesOf(field), `\`${field}\` is only`)).filter((note) => note !== '');
   const { filters, search, sort } = declared;
   const lastPage = Math.min(Math.floor(Number.MAX_SAFE_INTEGER / maxItemsPerPage), maxOffset > 0 ? maxOffset + 1 : Infinity);
   const cursor = { type: 'string', format: 'cursor' };
@@ -32,12 +29,26 @@ export function listParameters(
     parameter('before', cursor, 'The row after the page, as in the links; requires `page`.'),
     { ...listed('fields', { type: 'string' }, fields), 'x-partial': true },
     ...(sort.length > 0
-      ? [{ ...listed('sort', orders, [order, ...notes(sort)].join(' '), { uniqueItems: true }), ...limits(sort, rolesOf) }]
+      ? [
+          limitedItems(
+            listed('sort', orders, order, { uniqueItems: true }),
+            sort.map(({ field }) => field),
+            rolesOf,
+          ),
+        ]
       : []),
     ...(search
       ? [
           {
-            ...parameter('q', { type: 'string' }, [`Words to search for in ${searched}.`, ...notes(search.fields)].join(' ')),
+            ...parameter(
+              'q',
+              { type: 'string' },
+              withNotes(
+                `Words to search for in ${searched}.`,
+                search.fields.map(({ field }) => field),
+                rolesOf,
+              ),
+            ),
             ...limitOfAny(search.fields, rolesOf),
           },
         ]
@@ -63,12 +74,21 @@ function limitOfAny(fields: readonly { readonly field: string }[], rolesOf: (fie
   return { 'x-role': [...new Set(needed.map(rolesText))].join(' or ') };
 }
 
-/** The values of a parameter that exist only for callers with roles, by field. */
-function limits(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
-  const needed = fields.map(({ field }) => [field, rolesOf(field)] as const).filter(([, steps]) => steps.length > 0);
-  return needed.length === 0
-    ? {}
-    : { 'x-role-of': Object.fromEntries(needed.map(([field, steps]) => [field, rolesText(steps)])) };
+/** A parameter of several values, of which some exist only for callers with roles. */
+export function limitedItems(described: JsonSchema, names: readonly string[], rolesOf: (name: string) => Steps): JsonSchema {
+  const needed = names.map((name) => [name, rolesOf(name)] as const).filter(([, steps]) => steps.length > 0);
+  if (needed.length === 0) return described;
+  return {
+    ...described,
+    description: withNotes(String(described.description), names, rolesOf),
+    'x-role-of': Object.fromEntries(needed.map(([name, steps]) => [name, rolesText(steps)])),
+  };
+}
+
+/** A description, and sentences about the fields that need a role. */
+function withNotes(description: string, names: readonly string[], rolesOf: (name: string) => Steps): string {
+  const notes = names.map((name) => roleNote(rolesOf(name), `\`${name}\` is only`));
+  return [description, ...notes.filter((note) => note !== '')].join(' ');
 }
 
 function parameter(name: string, schema: JsonSchema, description: string): JsonSchema {

@@ -151,7 +151,7 @@ export function operationWriter(described: Described, operations: readonly Opera
     if (!api || !meta || !action?.list || !isSupplied || !reads) return [];
     const { read } = action.groups;
     const fields = planFields(mapper, meta, groupNames(read));
-    if (action.kind === 'aggregate') return aggregateParameters(action.list, api, fields, isExport(format));
+    if (action.kind === 'aggregate') return aggregateParameters(action.list, api, fields, read, isExport(format));
     const parameters = listParameters(action.list, api.pagination, fields, read);
     // an export is the whole list
     return isExport(format) ? parameters.filter(({ name }) => !pageParameters.includes(String(name))) : parameters;

@@ -52,7 +52,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
   function aggregates(meta: EntityMetadata, api: ApiDeclaration, { groups, list }: ActionDeclaration): JsonSchema {
     const name = `${pascal(wordsOf(api.name))}Aggregate`;
     const plan = planFields(mapper, meta, groupNames(groups.read));
-    const result = aggregateResult(list?.aggregate as AggregateDeclaration, plan);
+    const result = aggregateResult(list?.aggregate as AggregateDeclaration, plan, groups.read);
     return collectionOf([`${name}Collection`], components.add(name, result), 'exact');
   }
 

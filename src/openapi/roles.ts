@@ -11,12 +11,17 @@ export function roleNote(steps: readonly (readonly string[])[], subject = 'Only'
 /** The schema of a field, with the roles of which a caller needs one: other callers do not get the field, and may not send it. */
 export function withRoles(schema: JsonSchema, property: EntityProperty, groups: readonly DeclaredGroup[]): JsonSchema {
   const roles = rolesOfProperty(property, groups);
-  if (roles.length === 0) return schema;
+  return withRolesOf(schema, roles.length === 0 ? [] : [roles]);
+}
+
+/** The same for the roles of a path: of each list, a caller needs one. */
+export function withRolesOf(schema: JsonSchema, steps: readonly (readonly string[])[]): JsonSchema {
+  if (steps.length === 0) return schema;
   const { description } = schema as { description?: string };
-  const text = [description, roleNote([roles])]
+  const text = [description, roleNote(steps)]
     .filter((part) => part !== undefined)
     .join(description?.includes('\n') ? '\n\n' : ' ');
-  return { ...schema, description: text, 'x-role': rolesText([roles]) };
+  return { ...schema, description: text, 'x-role': rolesText(steps) };
 }
 
 /** Distinguishes the schemas of a model in several sets of groups: `Short` for `[short]`, `ReadMedical` for `[read, read:medical]`. */

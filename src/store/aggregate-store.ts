@@ -27,6 +27,8 @@ export interface AggregateRequest {
   readonly plan: AggregatePlan;
   /** The filters and the search of the request. */
   readonly condition: Condition | null;
+  /** Decides which rows pass a restriction to a number of rows, as in the list of the caller. */
+  readonly sort: readonly SortKey[];
   readonly limit: number;
   readonly offset: number;
 }
@@ -40,8 +42,6 @@ interface AggregatePage {
 interface AggregateStoreOptions {
   readonly executor: Executor;
   readonly filter: RootFilter;
-  /** Decides which rows pass a restriction to a number of rows. */
-  readonly sort: readonly SortKey[];
   readonly visibilityOf: VisibilityOf;
 }
 
@@ -72,7 +72,7 @@ export class AggregateStore {
   async page(request: ApiRequest, restriction: Restriction, asked: AggregateRequest): Promise<AggregatePage> {
     const { limit, offset, plan } = asked;
     const visibleRows = await this.#visibleRows(request, asked);
-    const restricted = await this.#restricted(request, restriction, plan.joins.length > 0);
+    const restricted = await this.#restricted(request, restriction, asked);
     const from = (columns: string) => {
       const writer = new StatementWriter(dialectOf(this.#mapper), this.#mapper.driver.getPlatform(), visibleRows);
       writer.text(`select ${columns} from ${this.#table}`);
@@ -126,17 +126,17 @@ export class AggregateStore {
   }
 
   /** The condition for the rows that a restriction and the filters of models select; null if they select all. */
-  async #restricted(request: ApiRequest, restriction: Restriction, isJoined: boolean): Promise<QueryText | null> {
+  async #restricted(request: ApiRequest, restriction: Restriction, { plan, sort }: AggregateRequest): Promise<QueryText | null> {
     if (!restriction && !this.#isFiltered) return null;
     const { em } = stateOf(request, this.#mapper);
     const query: AnyQueryBuilder = restriction ?? (await unrestrictedQuery(em, this.#meta));
     const condition = conditionOf(query, this.#meta);
     if (!condition) {
-      const { params, sql } = keysSelected(em, this.#meta, query, this.#options.sort);
+      const { params, sql } = keysSelected(em, this.#meta, query, sort);
       return { sql: `${asRow(this.#keys)} in (${sql})`, params };
     }
     if (condition.sql === '') return null;
-    if (condition.isOfRowAlone || !isJoined) return condition;
+    if (condition.isOfRowAlone || plan.joins.length === 0) return condition;
     // SQL of the application may name columns without their table, and joined tables can have columns of the same name
     const { params, sql } = condition;
     return { sql: `${asRow(this.#keys)} in (select ${this.#keys.join(', ')} from ${this.#table} where ${sql})`, params };

@@ -17,6 +17,8 @@ app.get<{ Params: Id }>(
   },
 );
 
+app.get('/people/kinds', { schema: { response: { 200: schemas.collectionOf(schemas.kind) } } }, () => store.kinds());
+
 app.patch<{ Params: Id; Body: { email: string } }>(
   '/people/:id',
   { schema: { params: schemas.id, body: schemas.patch, response: { 200: schemas.person } } },

@@ -30,6 +30,7 @@ async function handle(request: IncomingMessage): Promise<unknown> {
   const query = new URLSearchParams(search);
   const page = Number(query.get('page') ?? 1);
   const offset = (page - 1) * pageSize;
+  if (resource === 'people' && id === 'kinds') return store.kinds();
   if (resource === 'people' && id !== undefined) {
     if (request.method === 'GET') return store.one(Number(id));
     if (request.method === 'PATCH') return store.patch(Number(id), String((await bodyOf(request)).email));

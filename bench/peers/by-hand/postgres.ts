@@ -1,5 +1,5 @@
 import { read, write } from './connections.ts';
-import { columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
+import { collection, columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
 
 type Count = { count: number };
 const one = read<PersonRow>('one', `select ${columns} ${joined} where p.id = $1`);
@@ -18,6 +18,10 @@ const sortedPage = read<PersonRow>(
 const sortedCount = read<Count>(
   'sorted-count',
   'select count(*)::int as count from person where center_id = $1 and birthdate >= $2',
+);
+const byKind = read<Count & { kind: string }>(
+  'kinds',
+  'select kind, count(*)::int as count from person group by kind order by kind',
 );
 const coursePage = read<{ id: number; name: string }>(
   'courses',
@@ -59,6 +63,10 @@ export const store = {
   async sorted(center: number, bornSince: string, offset: number): Promise<[Person[], number]> {
     const [rows, found] = await Promise.all([sortedPage(center, bornSince, offset), sortedCount(center, bornSince)]);
     return [rows.map(personOf), counted(found)];
+  },
+  async kinds() {
+    const kinds = await byKind();
+    return collection(kinds, kinds.length, '/people/kinds', 1);
   },
   async courses(offset: number) {
     const counting = courseCount();

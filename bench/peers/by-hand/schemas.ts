@@ -25,6 +25,8 @@ export const person = {
   },
 };
 
+export const kind = { type: 'object', properties: { kind: string, count: integer } };
+
 export const course = {
   type: 'object',
   properties: { id: integer, name: string, participants: { type: 'array', items: person } },

@@ -1,4 +1,4 @@
-import { columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
+import { collection, columns, coursesOf, joined, type Person, type PersonRow, pageSize, personOf } from './people.ts';
 import { connect } from './sqlite-connection.ts';
 
 const database = connect();
@@ -10,6 +10,7 @@ const pageOfCenter = database.prepare(
   `select ${columns} ${joined} where p.center_id = ? order by p.id limit ${pageSize} offset ?`,
 );
 const countOfCenter = database.prepare('select count(*) as count from person where center_id = ?');
+const byKind = database.prepare('select kind, count(*) as count from person group by kind order by kind');
 const coursePage = database.prepare(`select id, name from course order by id limit ${pageSize} offset ?`);
 const courseCount = database.prepare('select count(*) as count from course');
 const participants = database.prepare(
@@ -40,6 +41,10 @@ export const store = {
     const rows = center === undefined ? page.all(offset) : pageOfCenter.all(center, offset);
     const found = center === undefined ? count.get() : countOfCenter.get(center);
     return [(rows as unknown as PersonRow[]).map(fromRow), counted(found)];
+  },
+  kinds() {
+    const kinds = byKind.all();
+    return collection(kinds, kinds.length, '/people/kinds', 1);
   },
   courses(offset: number) {
     const courses = coursePage.all(offset) as { id: number; name: string }[];

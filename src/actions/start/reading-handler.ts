@@ -61,7 +61,6 @@ export function aggregateHandler(
   const store = new AggregateStore(framework.mapper, meta, {
     executor: (reads ?? { executor }).executor,
     filter: filters.get(meta) ?? noFilter,
-    sort: runtime.listOf('_index', runtime.grantsOf('_index', method).all).plan.ownSort,
     visibilityOf: (request: ApiRequest) => framework.visibilityOf(request),
   });
   return aggregateAction(runtime, store, method, format);

@@ -159,6 +159,7 @@ const questions = {
   filter: 'can be filtered by',
   sort: 'can be sorted by',
   search: 'can be searched in',
+  aggregate: 'aggregates',
   parameter: 'accepts the query parameter',
   format: 'can be requested as',
 };

@@ -43,7 +43,7 @@ export function limitIn(value: string): { readonly field: string; readonly role:
 }
 
 const routeKinds =
-  'action|PUBLIC|role|restricted by|hook|requirement|bulk|nested|reads in|writes in|read|write|filter|sort|search|parameter|format';
+  'action|PUBLIC|role|restricted by|hook|requirement|bulk|nested|reads in|writes in|read|write|filter|sort|search|aggregate|parameter|format';
 const forms = [
   /^(?<subject>model \S+) (?<kind>filtered by) (?<value>.+)$/,
   new RegExp(`^(?<subject>/.*? (?:${httpMethods.join('|')})) (?<kind>${routeKinds})(?: (?<value>.+))?$`),

@@ -7,6 +7,7 @@ import { planFields } from '../../model/field-plan.ts';
 import { rolesOfPath } from '../../model/group-roles.ts';
 import { groupNames } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
+import { aggregatedPath } from '../../model/readable-field.ts';
 import { defaultFilters } from '../../query/entities/filters.ts';
 import { orderRecords } from '../../route/order.ts';
 import type { RouteRecord } from '../../route/record.ts';
@@ -135,7 +136,8 @@ function questionsOf({ mapper }: Application, { action, api }: RouteRecord, meth
     /** The operator of a filter; null for the others. */
     operator,
     /** The roles that a caller needs to name the field: of each list, one is enough. */
-    roles: plan && kind !== 'parameter' ? rolesOfPath(plan, field, groups) : [],
+    roles:
+      plan && kind !== 'parameter' ? rolesOfPath(plan, kind === 'aggregate' ? aggregatedPath(plan, field) : field, groups) : [],
     place: places.ofConfig(path),
   });
   return [
