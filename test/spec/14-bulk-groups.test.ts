@@ -50,6 +50,30 @@ class Person extends personSchema.class {
 }
 personSchema.setClass(Person);
 
+/** The rules of the model run on each new row, after its constructor. */
+const ticketSchema: Any = defineEntity({
+  name: 'Ticket',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    text: p.string().groups('read', 'write'),
+    note: p.string().nullable().groups('read:pay', 'write:pay'),
+    number: p.integer().groups('read'),
+  },
+} as Any);
+class Ticket extends ticketSchema.class {
+  constructor() {
+    super();
+    constructed++;
+    (this as Any).number = constructed;
+  }
+  validate() {
+    const { note, number, text } = this as Any;
+    if (!Number.isInteger(number)) return [{ propertyPath: 'number', title: 'must be set' }];
+    return note === 'bad' || text === 'bad' ? [{ propertyPath: text === 'bad' ? 'text' : 'note', title: 'must be good' }] : [];
+  }
+}
+ticketSchema.setClass(Ticket);
+
 /** Doctors see everything medical, and everybody sees what is medical about themselves. */
 class MedicalVoter extends Voter<Any> {
   static override roles = ['PERSON_MEDICAL'];
@@ -82,10 +106,16 @@ const options = {
         nested: { visits: { max_items: 5 } },
         actions: { _index: { methods: all, bulk }, _entity: { methods: one } },
       },
+      ticket: {
+        class: Ticket,
+        base_path: '/ticket',
+        groups,
+        actions: { _index: { methods: all, bulk }, _entity: { methods: one } },
+      },
       center: { class: Center, base_path: '/center', actions: { _index: { methods: all }, _entity: { methods: one } } },
     },
   },
-  models: [Center, Visit, personSchema],
+  models: [Center, Visit, personSchema, ticketSchema],
   voters: [MedicalVoter],
 } as Any;
 
@@ -104,7 +134,7 @@ describe.each(databases)('lists and groups by role on %s', (kind) => {
     const paid = 'center,code,id,name,owner,salary,visits';
 
     beforeEach(async () => {
-      for (const table of ['visit', 'person', 'center']) await running.rows(`delete from ${table}`);
+      for (const table of ['visit', 'person', 'center', 'ticket']) await running.rows(`delete from ${table}`);
       await send('POST', '/center.json', { name: 'North' }, doctor);
       votes.length = 0;
       running.app.statements.length = 0;
@@ -142,6 +172,20 @@ describe.each(databases)('lists and groups by role on %s', (kind) => {
       const codes = made.json.results.map(({ code }: Any) => code);
       expect(new Set(codes).size).toBe(10);
       expect(constructed - before).toBe(10);
+    });
+
+    test('POST runs the constructor and the rules of a model once for each item', async () => {
+      const before = constructed;
+      const list = Array.from({ length: 10 }, (_, i) => ({ text: `t${i}`, note: 'n' }));
+      running.app.statements.length = 0;
+      const made = await send('POST', '/ticket.json', list, payroll);
+      expect(made.status).toBe(201);
+      expect(made.json.results.map(({ number }: Any) => number - before)).toEqual(list.map((_, i) => i + 1));
+      expect(constructed - before).toBe(10);
+      if (compiledReads) expect(running.app.statements.some((sql) => /_rows/.test(sql))).toBe(true);
+      const refused = await send('POST', '/ticket.json', [{ text: 'a' }, { text: 'bad' }, { text: 'b', note: 'bad' }], payroll);
+      expect(refused.json.violations.map(({ propertyPath }: Any) => propertyPath)).toEqual(['[1].text', '[2].note']);
+      expect((await send('GET', '/ticket.json', undefined, null)).json.count).toBe(10);
     });
 
     test('POST refuses a field of a group that is not granted like an unknown field', async () => {
