@@ -91,7 +91,7 @@ function flatParts(parts: readonly unknown[]): KeyValue[] {
   return parts.flatMap((part): KeyValue[] => {
     if (Array.isArray(part)) return flatParts(part);
     if (part instanceof Date) return [part.toISOString().slice(0, 10)];
-    if (typeof part === 'object' && part !== null) return flatParts([helper(part).getPrimaryKey()]);
+    if (typeof part === 'object' && part !== null) return flatParts([entityKey(part)]);
     return [part as KeyValue];
   });
 }
