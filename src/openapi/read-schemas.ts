@@ -9,6 +9,7 @@ import { aggregateResult } from './aggregates.ts';
 import type { SchemaContext } from './components.ts';
 import { pascal, wordsOf } from './english.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
+import { modelKeywords } from './model-keywords.ts';
 import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
 type Groups = readonly DeclaredGroup[];
@@ -121,7 +122,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     known.set(shape, reserved.ref);
     const properties = fields.map((field) => [field.name, describedField(meta, field, within)] as const);
     const required = fields.filter(({ metadata }) => rolesOfProperty(metadata, groups).length === 0).map(({ name }) => name);
-    const model = meta.embeddable ? {} : { 'x-model': meta.className };
+    const model = meta.embeddable ? {} : modelKeywords(meta);
     reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription(model, describe(meta))));
     return reserved.ref;
   }
