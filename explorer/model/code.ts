@@ -135,7 +135,11 @@ function argumentsOf({ inPath, path, query }: Operation, { body, headers, target
   const values = valuesInPath(path, sentPath);
   const parts = inPath.map(({ name, schema }) => {
     const value = values.get(name) ?? '';
-    return schema.type === 'integer' && /^\d+$/.test(value) ? value : script(value);
+    if (schema.type !== 'array') return pathValue(schema, value);
+    return `[${value
+      .split(',')
+      .map((part) => pathValue(schema.items, part))
+      .join(', ')}]`;
   });
   const entries = entriesOf(sentQuery).map(
     ([name, value]) => [name, typedValue(query.find((each) => each.name === name)?.schema, value)] as const,
@@ -155,6 +159,12 @@ function argumentsOf({ inPath, path, query }: Operation, { body, headers, target
   return all;
 }
 
+/** A value of the path as the client takes it. */
+function pathValue(schema: Operation['inPath'][number]['schema'] | undefined, encoded: string): string {
+  const text = decodeURIComponent(encoded);
+  return schema?.type === 'integer' && /^\d+$/.test(text) ? text : script(text);
+}
+
 /** A value of the query as the client takes it. */
 function typedValue(schema: Operation['query'][number]['schema'] | undefined, text: string): unknown {
   if (schema?.type === 'array') return text.split(',').map((item) => typedValue(schema.items, item));
@@ -166,5 +176,5 @@ function valuesInPath(pattern: string, path: string): ReadonlyMap<string, string
   const names = [...pattern.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string);
   const source = pattern.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '([^/]+?)');
   const found = new RegExp(`^${source}$`).exec(path);
-  return new Map(names.map((name, index) => [name, decodeURIComponent(found?.[index + 1] ?? '')]));
+  return new Map(names.map((name, index) => [name, found?.[index + 1] ?? '']));
 }

@@ -1,4 +1,5 @@
 import { isShown } from './granted.ts';
+import { idIn, type Key, keyFields } from './key.ts';
 import { modelsOf, propertiesOf, resolve, type Schema, type Schemas, typesOf } from './schema.ts';
 
 export interface Column {
@@ -33,22 +34,31 @@ function sortOf(name: string, sorts: readonly string[]): string | null {
 const titles = ['fullName', 'name', 'title', 'label', 'displayName', 'username', 'email', 'subject', 'code', 'slug', 'reference'];
 
 /** What a row is called: its title if it has one, else the first text, else its key. */
-export function labelOf(row: unknown, key = 'id'): string {
+export function labelOf(row: unknown, key: Key = ['id']): string {
   if (typeof row !== 'object' || row === null) return String(row);
   const values = row as Readonly<Record<string, unknown>>;
   const named = titles.find((title) => typeof values[title] === 'string' && values[title] !== '');
   if (named !== undefined) return shortened(String(values[named]), 80);
-  const id = values[key];
+  const id = idIn(row, key);
   const text = Object.entries(values).find(([name, value]) => isName(name, value, key))?.[1];
   if (typeof text === 'string') return shortened(text, 80);
-  // a row between two others is called like the one that it points to
-  const inner = Object.values(values).find((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
+  // a row between two others is called like the one that it points to, unless its key says more
+  const inner =
+    id === null || key.length === 1
+      ? Object.values(values).find((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+      : undefined;
   if (inner !== undefined) return labelOf(inner);
-  return id === undefined ? shortened(JSON.stringify(row), 80) : String(id);
+  return id === null ? shortened(JSON.stringify(row), 80) : String(id);
 }
 
-function isName(name: string, value: unknown, key: string): boolean {
-  return typeof value === 'string' && value !== '' && name !== key && name !== 'type' && !/^\d{4}-\d\d-\d\d/.test(value);
+function isName(name: string, value: unknown, key: Key): boolean {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    !keyFields(key).includes(name) &&
+    name !== 'type' &&
+    !/^\d{4}-\d\d-\d\d/.test(value)
+  );
 }
 
 export function shortened(text: string, length: number): string {

@@ -1,4 +1,5 @@
-import { modelsOf, propertiesOf, resolve, type Schema, type Schemas } from './schema.ts';
+import type { Key } from './key.ts';
+import { modelsOf, optionsOf, propertiesOf, resolve, type Schema, type Schemas } from './schema.ts';
 
 export interface Parameter {
   readonly name: string;
@@ -85,8 +86,7 @@ export interface Api {
   readonly item: Schema;
   /** The rows of the list, which can have fewer fields. */
   readonly row: Schema;
-  /** The name of the key in rows. */
-  readonly key: string;
+  readonly key: Key;
 }
 
 export interface Catalogue {
@@ -185,13 +185,15 @@ function apiOf(name: string, description: string | null, all: readonly Operation
   };
 }
 
-/** The name of the key, as references of the model have it. */
-function keyOf(schemas: Schemas, model: string | null, item: Schema): string {
+/** The key of rows. Its name is the one in references to the model. */
+function keyOf(schemas: Schemas, model: string | null, item: Schema): Key {
+  const composite = optionsOf(schemas, item)[0]?.['x-key'];
+  if (composite) return composite;
   const reference = Object.entries(schemas).find(
     ([name, schema]) => name.endsWith('Reference') && schema['x-model'] === model && model !== null,
   )?.[1];
   const named = reference?.required?.find((property) => property !== 'type');
-  return named ?? (propertiesOf(schemas, item).has('id') ? 'id' : ([...propertiesOf(schemas, item).keys()][0] ?? 'id'));
+  return [named ?? (propertiesOf(schemas, item).has('id') ? 'id' : ([...propertiesOf(schemas, item).keys()][0] ?? 'id'))];
 }
 
 /** The APIs that show rows of a model, the most useful one first. */
@@ -209,6 +211,11 @@ function variantsOf(schemas: Schemas, item: Schema): readonly string[] {
 /** Whether an action is about one row. */
 export function isSingle({ inPath }: Operation): boolean {
   return inPath.some(({ name }) => name === 'id');
+}
+
+/** Whether the id of an operation has several parts. */
+export function hasCompositeId({ inPath }: Pick<Operation, 'inPath'>): boolean {
+  return inPath.some(({ name, schema }) => name === 'id' && schema.type === 'array');
 }
 
 /** The placeholders of a path other than the id: those of the base path. */

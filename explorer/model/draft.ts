@@ -1,4 +1,5 @@
 import type { Field, FieldOf, ReferenceTarget, Variant } from './form-model.ts';
+import { idIn } from './key.ts';
 
 /** What a reference shows before its row is loaded. */
 export interface ReferenceDraft {
@@ -75,8 +76,8 @@ export function variantOf(field: FieldOf<'object'>, type: string | null): Varian
 function referenceDraft(targets: readonly ReferenceTarget[], value: unknown, label: Label): ReferenceDraft | null {
   const row = value as Readonly<Record<string, unknown>>;
   const target = targets.find(({ types }) => types.includes(String(row.type))) ?? targets[0];
-  const id = target && row[target.key];
-  if (!target || (typeof id !== 'string' && typeof id !== 'number')) return null;
+  const id = target ? idIn(row, target.parts) : null;
+  if (!target || id === null) return null;
   const type = target.typed ? String(row.type ?? target.types[0]) : null;
   return { model: target.model, type, id, label: label(row) };
 }

@@ -1,3 +1,4 @@
+import type { Key } from './key.ts';
 import { isNullable, modelsOf, optionsOf, resolve, type Schema, type Schemas, typesOf } from './schema.ts';
 
 interface Common {
@@ -31,7 +32,10 @@ export type FieldOf<Kind extends Field['kind']> = Extract<Field, { readonly kind
 /** A model that a reference can point to. */
 export interface ReferenceTarget {
   readonly model: string;
+  /** The name of the id in the body. */
   readonly key: string;
+  /** The key in rows of the model. */
+  readonly parts: Key;
   /** The values of `type`, which several targets need to be told apart. */
   readonly types: readonly string[];
   readonly typed: boolean;
@@ -144,11 +148,21 @@ function fieldsOf(schemas: Schemas, { properties = {}, required = [] }: Schema, 
 function referencesIn(schemas: Schemas, schema: Schema): ReferenceTarget[] {
   const options = optionsOf(schemas, schema);
   const targets = options.flatMap((option) => {
-    const key = Object.keys(option.properties ?? {}).find((name) => name !== 'type');
-    const isReference = option['x-model'] !== undefined && Object.keys(option.properties ?? {}).length <= 2 && key !== undefined;
+    const composite = option['x-key'];
+    const key = composite ? 'id' : Object.keys(option.properties ?? {}).find((name) => name !== 'type');
+    const isSmall = composite !== undefined || Object.keys(option.properties ?? {}).length <= 2;
+    const isReference = option['x-model'] !== undefined && isSmall && key !== undefined;
     if (!isReference || option.required === undefined || option.properties?.type === undefined) return [];
     const types = (option.properties.type.enum ?? []).map(String);
-    return [{ model: modelsOf(schemas, option)[0] ?? '', key, types, typed: option.required.includes('type') }];
+    return [
+      {
+        model: modelsOf(schemas, option)[0] ?? '',
+        key,
+        parts: composite ?? [key],
+        types,
+        typed: option.required.includes('type'),
+      },
+    ];
   });
   return targets.length === options.length ? targets : [];
 }

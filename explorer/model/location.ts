@@ -1,3 +1,6 @@
+import { hasCompositeId, type Operation } from './document.ts';
+import { compositeId } from './key.ts';
+
 /** What the address shows. `query` is the query string of the request, and of the address. */
 export type View =
   | { readonly kind: 'home' }
@@ -66,7 +69,7 @@ export function viewOf(mount: string, pathname: string, search: string): View {
 }
 
 function segment(text: string): string {
-  return encodeURIComponent(text).replace(/^~/, '%7E');
+  return encodeURIComponent(text).replace(/^~/, '%7E').replaceAll('%2C', ',');
 }
 
 function unescapePart(text: string): string {
@@ -107,9 +110,10 @@ export function queryOfLink(link: string): string {
 }
 
 /** The path of a request and its query string, without the parameters in braces, which are placeholders of the path. */
-export function requestTarget(path: string, query: string, id: string | null): string {
+export function requestTarget(operation: Pick<Operation, 'inPath' | 'path'>, query: string, id: string | null): string {
   const entries = entriesOf(query);
-  const filled = path.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+  const filled = operation.path.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+    if (name === 'id' && id !== null && hasCompositeId(operation)) return compositeId(id.split(',').map(unescapePart));
     const value = name === 'id' && id !== null ? id : entries.find(([key]) => key === `{${name}}`)?.[1];
     return value === undefined ? whole : encodeURIComponent(value);
   });

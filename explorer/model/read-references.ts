@@ -24,6 +24,7 @@ function targetsOf(schemas: Schemas, schema: Schema): ReferenceTarget[] {
     return {
       model,
       key: 'id',
+      parts: option?.['x-key'] ?? ['id'],
       types: [constant === undefined ? snakeCase(model) : String(constant)],
       typed: true,
     };

@@ -22,6 +22,8 @@ export interface Schema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly 'x-model'?: string;
+  /** The paths of the parts of a composite key. */
+  readonly 'x-key'?: readonly string[];
   /** The role that a caller needs for the field. */
   readonly 'x-role'?: string;
 }

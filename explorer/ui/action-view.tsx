@@ -102,7 +102,7 @@ function Parameters({ operation, view }: Omit<PartProps, 'api'>) {
 
 function Reading({ api, operation, view }: PartProps) {
   const { go } = useApp();
-  const target = requestTarget(operation.path, view.query, view.id);
+  const target = requestTarget(operation, view.query, view.id);
   const { answer, isLoading, reload } = useGet(target);
   return (
     <>
@@ -152,7 +152,7 @@ function Writing({ api, operation, view }: PartProps) {
   const body = form ? draftValue(form, draft, '', faults) : undefined;
   const request: SentRequest = {
     method: operation.method,
-    target: requestTarget(operation.path, view.query, view.id),
+    target: requestTarget(operation, view.query, view.id),
     headers: operation.takesKey ? { 'Idempotency-Key': key } : {},
     ...(body !== undefined && { body }),
   };

@@ -44,7 +44,7 @@ export function AssociationEditor({ schema, items, name, id, query, tag, add, re
       ...(isStrong(tag) && operation.takesTag && { 'If-Match': tag }),
       ...(operation.takesKey && { 'Idempotency-Key': randomKey() }),
     };
-    const target = requestTarget(operation.path, query, id);
+    const target = requestTarget(operation, query, id);
     const answer = await send(session, { method: operation.method, target, headers, body: sent });
     setBusy(false);
     setProblem(answer.ok ? null : answer.problem);
@@ -52,7 +52,7 @@ export function AssociationEditor({ schema, items, name, id, query, tag, add, re
     if (answer.ok || answer.problem.status === 412) onChanged();
   };
   const isOffered = (operation: Operation | null) =>
-    operation !== null && !session.refused.has(`${operation.method} ${requestTarget(operation.path, query, id)}`);
+    operation !== null && !session.refused.has(`${operation.method} ${requestTarget(operation, query, id)}`);
   const pick = (reference: ReferenceDraft) => {
     setPicking(false);
     const key = targets.find(({ model }) => model === reference.model)?.key ?? 'id';

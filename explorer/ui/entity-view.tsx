@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { labelOf, wordsOf } from '../model/columns.ts';
 import { type Api, isSingle, type Operation } from '../model/document.ts';
+import { keyFields } from '../model/key.ts';
 import { placeholderQuery, requestTarget } from '../model/location.ts';
 import { isStrong, type Problem, send } from '../net/send.ts';
 import type { Session } from '../net/session.ts';
@@ -28,7 +29,7 @@ export function rowFromHistory({ identity }: Session): Row | null {
 
 export function EntityView({ api, id, query }: EntityProps) {
   const { session } = useApp();
-  const target = api.get ? requestTarget(api.get.path, query, id) : null;
+  const target = api.get ? requestTarget(api.get, query, id) : null;
   const { answer, reload } = useGet(target);
   const row = api.get ? (answer?.ok ? (answer.body as Row) : null) : rowFromHistory(session);
   const tag = answer?.ok ? answer.tag : null;
@@ -94,7 +95,7 @@ function Fields({ api, id, query, row, tag, onChanged }: FieldsProps) {
                   onChanged={onChanged}
                 />
               ) : (
-                <Value schema={schema} value={row[name]} isKey={name === api.key} />
+                <Value schema={schema} value={row[name]} isKey={keyFields(api.key).includes(name)} />
               )}
             </dd>
           </div>
@@ -114,7 +115,7 @@ interface ActionsProps extends EntityProps {
 function EntityActions({ api, id, query, tag, row, onChanged }: ActionsProps) {
   const { session } = useApp();
   const [isDeleting, setDeleting] = useState(false);
-  const isOffered = ({ method, path }: Operation) => !session.refused.has(`${method} ${requestTarget(path, query, id)}`);
+  const isOffered = (operation: Operation) => !session.refused.has(`${operation.method} ${requestTarget(operation, query, id)}`);
   const edit = api.patch ?? api.put;
   return (
     <div class="row">
@@ -169,7 +170,7 @@ function DeleteDialog({ api, operation, id, query, tag, label, onClose, onChange
   const [isBusy, setBusy] = useState(false);
   const request = {
     method: 'DELETE',
-    target: requestTarget(operation.path, query, id),
+    target: requestTarget(operation, query, id),
     headers: isStrong(tag) ? { 'If-Match': tag } : {},
   };
   const confirm = async () => {

@@ -7,10 +7,10 @@ import { useApp } from './context.ts';
 export function Exports({ api, query }: { readonly api: Api; readonly query: string }) {
   const { announce, session } = useApp();
   const [busy, setBusy] = useState<string | null>(null);
-  const targetOf = ({ path, query: known }: Operation) => {
-    const names = new Set(known.map(({ name }) => name));
+  const targetOf = (operation: Operation) => {
+    const names = new Set(operation.query.map(({ name }) => name));
     const kept = entriesOf(query).filter(([name]) => name.startsWith('{') || (names.has(name) && name !== 'items_per_page'));
-    return requestTarget(path, queryText(kept), null);
+    return requestTarget(operation, queryText(kept), null);
   };
   // a plain link could not send the token
   const download = async (event: Event, operation: Operation) => {

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { columnsOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
 import { activeFilters, type Filter, filtersOf, sortsOf } from '../model/filters.ts';
+import { keyFields } from '../model/key.ts';
 import { entriesOf, withParameters } from '../model/location.ts';
 import { useApp } from './context.ts';
 import { Popover } from './parts.tsx';
@@ -201,7 +202,7 @@ function ColumnChoice({ api, query, rows, onQuery }: Omit<FiltersProps, 'list'>)
     const fields =
       next.length === all.length || next.length === 0
         ? null
-        : [...new Set([...(all.includes(api.key) ? [api.key] : []), ...next])].join(',');
+        : [...new Set([...keyFields(api.key).filter((name) => all.includes(name)), ...next])].join(',');
     onQuery(withParameters(query, { fields }), true);
   };
   return (
@@ -210,7 +211,12 @@ function ColumnChoice({ api, query, rows, onQuery }: Omit<FiltersProps, 'list'>)
         <legend class="hidden">Columns</legend>
         {all.map((name) => (
           <label key={name} class="check">
-            <input type="checkbox" checked={chosen.includes(name)} disabled={name === api.key} onChange={() => toggle(name)} />
+            <input
+              type="checkbox"
+              checked={chosen.includes(name)}
+              disabled={keyFields(api.key).includes(name)}
+              onChange={() => toggle(name)}
+            />
             {wordsOf(name)}
           </label>
         ))}

@@ -6,6 +6,7 @@ import type { Api, Operation } from '../model/document.ts';
 import { draftOf, type Fault, type ObjectDraft } from '../model/draft.ts';
 import { type FieldOf, formOf } from '../model/form-model.ts';
 import { withoutAbsent } from '../model/granted.ts';
+import { idIn } from '../model/key.ts';
 import { addressOf, placeholderQuery, requestTarget } from '../model/location.ts';
 import { withReadReferences } from '../model/read-references.ts';
 import { loadDraft, type StoredDraft, saveDraft } from '../net/drafts.ts';
@@ -38,7 +39,7 @@ export function FormView({ api, id, query }: FormViewProps) {
   const [isRestored] = useState(kept !== null);
   const isOwn = kept === null || kept.row === null || kept.owner === null || kept.owner === session.identity;
   const stored = isOwn ? kept : null;
-  const target = id !== null && api.get && stored === null ? requestTarget(api.get.path, query, id) : null;
+  const target = id !== null && api.get && stored === null ? requestTarget(api.get, query, id) : null;
   const { answer, reload } = useGet(target);
   const whole = operation?.body
     ? withReadReferences(catalogue.schemas, formOf(catalogue.schemas, operation.body), api.item)
@@ -63,7 +64,7 @@ export function FormView({ api, id, query }: FormViewProps) {
   const title =
     id === null
       ? `New: ${wordsOf(api.name).toLowerCase()}`
-      : `Edit ${stored?.row && api.key in stored.row ? labelOf(stored.row, api.key) : id}`;
+      : `Edit ${stored?.row && idIn(stored.row, api.key) !== null ? labelOf(stored.row, api.key) : id}`;
   return (
     <>
       <nav class="crumbs" aria-label="Path">
@@ -129,10 +130,10 @@ function Form(props: FormProps) {
   const { request, faults, isEmpty } = requestOf(props);
   const saving = useSaving(props, (row) => {
     onDone();
-    const key = row[api.key] ?? id;
+    const key = idIn(row, api.key) ?? id;
     const kept = placeholderQuery(query);
     announce(id === null ? 'Created' : 'Saved');
-    if (key !== null && key !== undefined && (api.get || api.patch))
+    if (key !== null && (api.get || api.patch))
       go({ kind: 'entity', api: api.name, id: String(key), query: kept }, { state: { row } });
     else go({ kind: 'list', api: api.name, query: kept });
   });
@@ -233,7 +234,7 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
 } {
   const { key, row, tag } = stored;
   const draft = stored.draft as ObjectDraft;
-  const target = requestTarget(operation.path, query, id);
+  const target = requestTarget(operation, query, id);
   const headers = {
     ...(operation.takesKey && { 'Idempotency-Key': key }),
     ...(isStrong(tag) && id !== null && { 'If-Match': tag }),

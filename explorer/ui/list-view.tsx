@@ -38,7 +38,8 @@ export function ListView({ api, query }: { readonly api: Api; readonly query: st
 /** Creation and custom actions, if they are declared and were not refused. */
 function ListActions({ api, query }: { readonly api: Api; readonly query: string }) {
   const { session } = useApp();
-  const isOffered = ({ method, path }: Operation) => !session.refused.has(`${method} ${requestTarget(path, query, null)}`);
+  const isOffered = (operation: Operation) =>
+    !session.refused.has(`${operation.method} ${requestTarget(operation, query, null)}`);
   return (
     <div class="row">
       {api.actions
@@ -74,7 +75,7 @@ export function actionLabel(api: Api, operation: Operation): string {
 
 function Rows({ api, list, query }: { readonly api: Api; readonly list: Operation; readonly query: string }) {
   const { catalogue, go } = useApp();
-  const target = requestTarget(list.path, query, null);
+  const target = requestTarget(list, query, null);
   const { answer, isLoading, reload } = useGet(target);
   const values = new Map(entriesOf(query));
   const show = (next: string, replace = false) => go({ kind: 'list', api: api.name, query: next }, { replace });

@@ -3,8 +3,10 @@ import { labelOf, shortened, wordsOf } from '../model/columns.ts';
 import { type Api, apiOfModel } from '../model/document.ts';
 import type { ReferenceDraft } from '../model/draft.ts';
 import type { ReferenceTarget } from '../model/form-model.ts';
+import { idIn, type Key, keyFields } from '../model/key.ts';
 import { queryOfLink, queryText, requestTarget } from '../model/location.ts';
 import { useApp, useGet } from './context.ts';
+import { IdForm } from './id-form.tsx';
 import { isPage } from './pager.tsx';
 import { Dialog, Spinner } from './parts.tsx';
 import { ProblemBox } from './problem.tsx';
@@ -66,7 +68,7 @@ function Candidates({ api, target, onPick }: CandidatesProps) {
   const [query, setQuery] = useState(startQuery(api, search, ''));
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const { answer, isLoading, reload } = useGet(requestTarget(api.list?.path ?? '', query, null));
+  const { answer, isLoading, reload } = useGet(api.list && requestTarget(api.list, query, null));
   const page = answer?.ok && isPage(answer.body) ? answer.body : null;
   const change = (value: string) => {
     setText(value);
@@ -93,7 +95,7 @@ function Candidates({ api, target, onPick }: CandidatesProps) {
             {page.results.map((row, index) => {
               const reference = pickedReference(target, row);
               return (
-                <li key={String(row[api.key] ?? index)}>
+                <li key={String(idIn(row, api.key) ?? index)}>
                   <button type="button" disabled={reference === null} onClick={() => reference && onPick(reference)}>
                     <bdi>{labelOf(row, api.key)}</bdi>
                     <span class="soft">{detailOf(row, api.key)}</span>
@@ -139,12 +141,12 @@ function startQuery({ list }: Api, search: { readonly parameter: string } | null
 }
 
 /** A second line that tells rows with the same name apart. */
-function detailOf(row: Readonly<Record<string, unknown>>, key: string): string {
+function detailOf(row: Readonly<Record<string, unknown>>, key: Key): string {
   const label = labelOf(row, key);
   const others = Object.entries(row).filter(([name, value]) => name !== 'type' && isPlain(value) && String(value) !== label);
   return shortened(
     others
-      .map(([name, value]) => (name === key ? `#${value}` : String(value)))
+      .map(([name, value]) => (keyFields(key).includes(name) ? `#${value}` : String(value)))
       .slice(0, 4)
       .join(' · '),
     100,
@@ -157,22 +159,10 @@ function isPlain(value: unknown): boolean {
 
 /** For models without a list: the id is typed. */
 function IdField({ target, onPick }: Omit<CandidatesProps, 'api'>) {
-  const [id, setId] = useState('');
-  const submit = (event: Event) => {
-    event.preventDefault();
-    event.stopPropagation();
-    const text = id.trim();
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : text;
-    if (text !== '')
-      onPick({ model: target.model, type: target.typed ? (target.types[0] ?? null) : null, id: value, label: text });
+  const isSingle = target.parts.length === 1;
+  const pick = (text: string) => {
+    const id = isSingle && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    onPick({ model: target.model, type: target.typed ? (target.types[0] ?? null) : null, id, label: text });
   };
-  return (
-    <form class="row" onSubmit={submit}>
-      <label class="inline">
-        Id of the {wordsOf(target.model).toLowerCase()}
-        <input value={id} autocomplete="off" onInput={(event) => setId(event.currentTarget.value)} />
-      </label>
-      <button type="submit">Choose</button>
-    </form>
-  );
+  return <IdForm idKey={target.parts} label={`Id of the ${wordsOf(target.model).toLowerCase()}`} action="Choose" onId={pick} />;
 }

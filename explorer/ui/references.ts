@@ -1,6 +1,7 @@
 import { labelOf } from '../model/columns.ts';
 import type { ReferenceDraft } from '../model/draft.ts';
 import type { ReferenceTarget } from '../model/form-model.ts';
+import { idIn } from '../model/key.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -9,16 +10,16 @@ export function referenceOf(targets: readonly ReferenceTarget[], value: unknown)
   if (typeof value !== 'object' || value === null) return null;
   const row = value as Row;
   const target = targets.find(({ types }) => types.includes(String(row.type))) ?? targets[0];
-  const id = target && row[target.key];
-  if (!target || (typeof id !== 'string' && typeof id !== 'number')) return null;
+  const id = target ? idIn(row, target.parts) : null;
+  if (!target || id === null) return null;
   return { ...(target.typed && { type: typeOf(target, row) }), [target.key]: id };
 }
 
 /** A reference to a row that was picked from a list. */
 export function pickedReference(target: ReferenceTarget, row: Row): ReferenceDraft | null {
-  const id = row[target.key];
-  if (typeof id !== 'string' && typeof id !== 'number') return null;
-  return { model: target.model, type: target.typed ? typeOf(target, row) : null, id, label: labelOf(row, target.key) };
+  const id = idIn(row, target.parts);
+  if (id === null) return null;
+  return { model: target.model, type: target.typed ? typeOf(target, row) : null, id, label: labelOf(row, target.parts) };
 }
 
 function typeOf({ types }: ReferenceTarget, row: Row): string {

@@ -29,7 +29,7 @@ export function useSaving({ api, id, query, stored }: Saved, onSaved: (row: Row)
   const [theirs, setTheirs] = useState<Version | null>(null);
   const [isBusy, setBusy] = useState(false);
   const isSending = useRef(false);
-  const target = id !== null && api.get ? requestTarget(api.get.path, query, id) : null;
+  const target = id !== null && api.get ? requestTarget(api.get, query, id) : null;
 
   const current = async (headers: Readonly<Record<string, string>>): Promise<Answer | null> =>
     target === null ? null : send(session, { ...getRequest(target), headers });

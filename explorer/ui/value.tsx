@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { labelOf, shortened, wordsOf } from '../model/columns.ts';
 import { type Api, apiOfModel, type Catalogue, isSingle } from '../model/document.ts';
+import { idIn } from '../model/key.ts';
 import { modelsOf, optionsOf, propertiesOf, resolve, type Schema, typesOf } from '../model/schema.ts';
 import { useApp } from './context.ts';
 import { Link, Scroll } from './parts.tsx';
@@ -199,10 +200,10 @@ export function hasEntityView(api: Api): boolean {
 export function RowLink({ model, row }: { readonly model: string; readonly row: Row }) {
   const { catalogue } = useApp();
   const api = apiOfModel(catalogue, model);
-  const id = api ? row[api.key] : undefined;
+  const id = api ? idIn(row, api.key) : null;
   const label = <bdi>{labelOf(row, api?.key)}</bdi>;
   // a row of another API may need other placeholders in its path
-  if (!api?.get || id === undefined || id === null || api.get.inPath.length > 1) return label;
+  if (!api?.get || id === null || api.get.inPath.length > 1) return label;
   return <Link to={{ kind: 'entity', api: api.name, id: String(id), query: '' }}>{label}</Link>;
 }
 

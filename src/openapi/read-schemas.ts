@@ -9,6 +9,7 @@ import { aggregateResult } from './aggregates.ts';
 import type { SchemaContext } from './components.ts';
 import { pascal, wordsOf } from './english.ts';
 import { type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
+import { modelKeywords } from './model-keywords.ts';
 import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
 type Groups = readonly DeclaredGroup[];
@@ -86,7 +87,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     if (variants.length === 0) return {};
     if (variants.length === 1) return variants[0]?.ref as JsonSchema;
     const refs = variants.map(({ ref }) => ref);
-    const key = plan.normalizations ? null : discriminatorKey(variants);
+    const key = plan.normalizations ? null : discriminatorKey(variants, within.groups);
     const mapping = () => Object.fromEntries(variants.map(({ meta, ref }) => [String(meta.discriminatorValue), ref.$ref]));
     const schema: JsonSchema =
       key === null ? { anyOf: refs } : { oneOf: refs, discriminator: { propertyName: key, mapping: mapping() } };
@@ -121,7 +122,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     known.set(shape, reserved.ref);
     const properties = fields.map((field) => [field.name, describedField(meta, field, within)] as const);
     const required = fields.filter(({ metadata }) => rolesOfProperty(metadata, groups).length === 0).map(({ name }) => name);
-    const model = meta.embeddable ? {} : { 'x-model': meta.className };
+    const model = meta.embeddable ? {} : modelKeywords(meta);
     reserved.define(objectSchema(Object.fromEntries(properties), required, withDescription(model, describe(meta))));
     return reserved.ref;
   }
@@ -184,11 +185,16 @@ function scalarSchema(meta: EntityMetadata, { property, metadata, value }: Scala
   return metadata.nullable === true || metadata.formula ? orNull(schema) : schema;
 }
 
-/** The field that distinguishes the classes; null unless all of them show it. */
-function discriminatorKey(variants: readonly { meta: EntityMetadata; fields: readonly Field[] }[]): string | null {
+/** The field that distinguishes the classes; null unless all of them show it to every caller. */
+function discriminatorKey(
+  variants: readonly { meta: EntityMetadata; fields: readonly Field[] }[],
+  groups: Groups,
+): string | null {
   const keys = variants.map(({ meta, fields }) => {
     const property = discriminatorProperty(meta);
-    return fields.find((field) => field.property === property)?.name ?? null;
+    // without its role, a row can match the schemas of several classes
+    const field = fields.find((each) => each.property === property && rolesOfProperty(each.metadata, groups).length === 0);
+    return field?.name ?? null;
   });
   return keys.every((key) => key === keys[0]) ? (keys[0] ?? null) : null;
 }

@@ -9,6 +9,7 @@ import { isComposite, keyKind } from '../model/identifier.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import type { SchemaContext } from './components.ts';
 import { anyOf, type JsonSchema, listIf, objectSchema, orNull, valueSchema, withDescription } from './json-schema.ts';
+import { modelKeywords } from './model-keywords.ts';
 import { groupSuffix, isSameGroups, withRoles } from './roles.ts';
 
 /** Whether a body creates a row, sets some of its fields, or replaces all of them. */
@@ -135,7 +136,7 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
       const keys = keySchemas(meta);
       const properties = { type, ...keys };
       const required = [...(targets.length > 1 ? ['type'] : []), ...Object.keys(keys)];
-      return components.add(`${meta.className}Reference`, objectSchema(properties, required, { 'x-model': meta.className }));
+      return components.add(`${meta.className}Reference`, objectSchema(properties, required, modelKeywords(meta)));
     });
     return anyOf(refs);
   }

@@ -44,9 +44,9 @@ describe('the query of a list', () => {
   });
 
   test('is that of the request, except for placeholders of the path', () => {
-    expect(requestTarget('/api/{region}/course/{id}.json', '{region}=no/rth&fields=id', '7')).toBe(
+    expect(requestTarget({ path: '/api/{region}/course/{id}.json', inPath: [] }, '{region}=no/rth&fields=id', '7')).toBe(
       '/api/no%2Frth/course/7.json?fields=id',
     );
-    expect(requestTarget('/api/tag/{id}.json', '', '../x')).toBe('/api/tag/..%2Fx.json');
+    expect(requestTarget({ path: '/api/tag/{id}.json', inPath: [] }, '', '../x')).toBe('/api/tag/..%2Fx.json');
   });
 });

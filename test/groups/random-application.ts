@@ -69,7 +69,7 @@ export function applicationOf(spec: ApplicationSpec) {
 }
 
 function apiOf(spec: ApplicationSpec, api: ApiSpec, model: Any, controller: Any) {
-  const { defaultSort, filters, search, sort } = listOf(spec, api);
+  const { aggregate, defaultSort, filters, search, sort } = listOf(spec, api);
   return {
     class: model,
     controller,
@@ -82,6 +82,8 @@ function apiOf(spec: ApplicationSpec, api: ApiSpec, model: Any, controller: Any)
     sort,
     ...(search.length > 0 && { search }),
     default_sort: defaultSort,
+    // hooks can change the list, and the database knows nothing about them
+    ...(!api.hooks && { aggregate }),
     actions: {
       _index: { methods: { GET: true, HEAD: true, POST: true }, groups: api.index },
       _entity: { methods: { GET: true, HEAD: true, PATCH: true, PUT: true, DELETE: true }, groups: api.entity },
@@ -94,6 +96,12 @@ export interface ListSpec {
   readonly sort: readonly string[];
   readonly search: readonly string[];
   readonly defaultSort: readonly string[];
+  readonly aggregate: AggregateSpec;
+}
+
+export interface AggregateSpec {
+  readonly by: readonly string[];
+  readonly of: Readonly<Record<string, readonly string[]>>;
 }
 
 /** What a list declares: a choice of the fields that it shows to a caller with every role. */
@@ -105,6 +113,9 @@ export function listOf(spec: ApplicationSpec, api: ApiSpec): ListSpec {
   const isChosen = (index: number, probability: number) => (api.choices[index % api.choices.length] as number) < probability;
   const texts = paths.filter(({ kind }) => kind === 'string');
   const isSortable = ({ hides, kind, many }: ListedPath) => (kind === 'string' || kind === 'integer') && !many && !hides;
+  const single = paths.filter(({ kind, many }) => !many && kind !== 'json');
+  const isGroup = (_: unknown, i: number) => isChosen(i + 17, 0.6);
+  const values = single.filter((each, i) => !isGroup(each, i) && each.kind !== 'boolean');
   const first = modelOf(spec, api.model).columns.filter(
     (column) => isIn(column, all) && (column.kind === 'string' || column.kind === 'integer'),
   );
@@ -113,6 +124,10 @@ export function listOf(spec: ApplicationSpec, api: ApiSpec): ListSpec {
     sort: paths.filter((each, i) => isSortable(each) && isChosen(i + 7, 0.6)).map(({ path }) => path),
     search: texts.filter((_, i) => isChosen(i + 13, 0.5)).map(({ path }) => path),
     defaultSort: isChosen(3, 0.6) ? first.slice(0, 1).map(({ name }) => `${isChosen(5, 0.5) ? '-' : ''}${name}`) : [],
+    aggregate: {
+      by: single.filter(isGroup).map(({ path }) => path),
+      of: Object.fromEntries(values.map(({ kind, path }) => [path, kind === 'integer' ? ['sum', 'min', 'max'] : ['min', 'max']])),
+    },
   };
 }
 

@@ -32,6 +32,8 @@ export interface Asked {
   readonly all: Shapes;
   /** The fields that the caller could choose from. */
   readonly readable: Shapes;
+  /** The keys of each result, for aggregates. */
+  readonly results?: readonly string[];
   /** All names that the response may contain. */
   readonly names: ReadonlySet<string>;
   /** The same request with a name that does not exist, in place of a name that does not exist for the caller. */
@@ -52,7 +54,7 @@ const formats = ['json', 'json', 'json', 'xml', 'csv', 'ndjson'];
 
 export function randomRequest(asking: Asking): Asked {
   const { random } = asking;
-  if (random.is(0.5)) return listRequest(asking);
+  if (random.is(0.5)) return random.is(0.25) && !asking.api.hooks ? aggregateRequest(asking) : listRequest(asking);
   if (random.is(0.4)) return entityRequest(asking);
   return random.is(0.35) ? creation(asking) : change(asking);
 }
@@ -150,6 +152,52 @@ function listRequest(asking: Asking): Asked {
     readable: shapes,
     names: namesIn(shapes),
     twin,
+  };
+}
+
+function aggregateRequest(asking: Asking): Asked {
+  const { api, app, caller, random } = asking;
+  const shapes = shownTo(app, api, 'index', caller, null);
+  const { aggregate, filters } = listOf(app, api);
+  const values = Object.entries(aggregate.of).flatMap(([path, functions]) => functions.map((name) => `${path}:${name}`));
+  const unseen = new Set<string>();
+  let isAllowed = true;
+  const check = (name: string) => {
+    const missing = firstUnseen(shapes, name.replace(/:.*/, ''));
+    if (missing !== null) unseen.add(missing);
+    isAllowed &&= missing === null;
+  };
+  const some = (names: readonly string[], most: number) => random.shuffled(names).slice(0, random.below(most + 1));
+  const by = some(aggregate.by, 2);
+  const of = some(values, 2);
+  const sort = some([...new Set(['count', ...by, ...values])], 1);
+  const filter = random.is(0.3) ? some(Object.keys(filters), 1) : [];
+  for (const name of [...by, ...of, ...sort.filter((each) => each !== 'count'), ...filter]) check(name);
+  const parameters = [
+    ...(by.length > 0 ? [`by=${by.join()}`] : []),
+    ...(of.length > 0 ? [`of=${of.join()}`] : []),
+    ...sort.map((name) => `sort=${random.is(0.5) ? '-' : ''}${name}`),
+    ...filter.map((path) => {
+      const operator = random.one(filters[path] ?? ['eq']);
+      return `${path}[${operator}]=${encodeURIComponent(operand(asking, path, operator))}`;
+    }),
+  ];
+  const format = random.one(formats);
+  if ((format === 'json' || format === 'xml') && random.is(0.3)) parameters.push(`items_per_page=${1 + random.below(3)}`);
+  const path = `/${api.name}/aggregate.${format}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`;
+  const name = uniqueName([...unseen], namesIn(shapes));
+  return {
+    method: random.is(0.1) ? 'HEAD' : 'GET',
+    path,
+    action: 'index',
+    row: null,
+    status: isAllowed ? 200 : 400,
+    shapes,
+    all: shapes,
+    readable: shapes,
+    results: [...by, 'count', ...new Set(of.map((value) => value.replace(/:.*/, '')))],
+    names: namesIn(shapes),
+    twin: name !== null ? { name, other: otherName(name), path: path.replaceAll(name, otherName(name)) } : null,
   };
 }
 

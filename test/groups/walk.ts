@@ -155,6 +155,8 @@ export class Walk {
     return (row, key) => {
       const model = modelOf(this.spec, row.model);
       const isOwn = model.root === root;
+      // nobody sees any value of a hidden row
+      if (model.restricted && !row.shown) return true;
       // whether a write changes a value is visible in the version
       if (isOwn && model.versioned && this.#isWritableKey(key, api, caller, row.owner)) return false;
       return !list.has(key) && !single(isOwn ? row.owner : (caller?.id ?? null)).has(key);
@@ -227,7 +229,8 @@ export class Walk {
   }
 
   /** What the rows of a response have beyond the oracle, or lack. */
-  #difference({ action, all, method, path, shapes }: Asked, text: string): string | null {
+  #difference({ action, all, method, path, results, shapes }: Asked, text: string): string | null {
+    if (results) return aggregateDifference(results, path, text);
     const isList = action === 'index' && method === 'GET';
     const format = /\.(json|xml|csv|ndjson)(?:\?|$)/.exec(path)?.[1];
     if (format === 'csv') return csvDifference(text, all);
@@ -353,6 +356,15 @@ function csvDifference(text: string, shapes: Shapes): string | null {
     if (!header.some((column) => column === name || column.startsWith(`${name}.`)) && !isEmpty(name))
       return `the column ${name} is missing`;
   return null;
+}
+
+/** Each result of aggregates has the values that were asked for, and no others. */
+function aggregateDifference(names: readonly string[], path: string, text: string): string | null {
+  if (!/\.json(?:\?|$)/.test(path)) return null;
+  const expected = [...names].sort().join();
+  const results: object[] = JSON.parse(text).results;
+  const other = results.map((result) => Object.keys(result).sort().join()).find((keys) => keys !== expected);
+  return other === undefined ? null : `the results have ${other}, but not ${expected}`;
 }
 
 function changedColumns(before: Record<string, unknown>, after: Record<string, unknown>): string[] {

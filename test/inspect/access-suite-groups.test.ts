@@ -4,7 +4,13 @@ import { clinic, clinicYaml, library } from '../support/clinic.ts';
 import { accessSuite } from '../support/testing.ts';
 
 /** Replaces the decisions about groups: the suite has to find the difference. */
-const faults = vi.hoisted(() => ({ grants: null as boolean | null }));
+const faults = vi.hoisted(() => ({ grants: null as boolean | null, isUnrestricted: false }));
+
+vi.mock('../../src/actions/restriction.ts', async (original) => {
+  const real = await original<typeof import('../../src/actions/restriction.ts')>();
+  const restrictionOf: typeof real.restrictionOf = (...given) => (faults.isUnrestricted ? null : real.restrictionOf(...given));
+  return { ...real, restrictionOf };
+});
 
 vi.mock('../../src/access/guard.ts', async (original) => {
   const real = await original<typeof import('../../src/access/guard.ts')>();
@@ -19,6 +25,7 @@ vi.mock('../../src/access/guard.ts', async (original) => {
 
 afterEach(() => {
   faults.grants = null;
+  faults.isUnrestricted = false;
 });
 
 /** The failures of the suite of an application, by title. */
@@ -85,5 +92,43 @@ export class PersonController extends ApiController {
     expect(failures.get('GET /api/person.{_format} as Ada')).toMatch(
       /^GET \/api\/person\.json\?\S*diagnosis\S* as Ada: returned 200, but must return 400: the caller does not get diagnosis$/,
     );
+  });
+});
+
+describe('an access suite of an application with aggregates', () => {
+  /** Callers without a role see the first person only. */
+  const aggregates = () =>
+    clinic({
+      'config/app_main.yaml': clinicYaml
+        .replace('class: Person\n', 'class: Person\n      controller: PersonController\n')
+        .replace(/filters: .*\n +sort: .*/, 'aggregate: { by: [name, diagnosis], of: { id: [max] } }'),
+      'src/controllers/person-controller.ts': `import { ApiController } from ${library};
+export class PersonController extends ApiController {
+  customizeQuery(action, request, query) {
+    if (action === '_index' && !request.user?.roles.includes('ROLE_DOCTOR')) query.andWhere({ id: 1 });
+  }
+}
+`,
+    });
+
+  test('passes', async () => {
+    expect(await failuresOf(aggregates())).toEqual(new Map());
+  });
+
+  test('fails if aggregates by a field are returned without its role', async () => {
+    faults.grants = true;
+    const failures = await failuresOf(aggregates());
+    expect(failures.get('GET /api/person/aggregate.{_format} as Ada')).toBe(
+      'GET /api/person/aggregate.json?by=diagnosis as Ada: returned 200, but must return 400: the caller does not get diagnosis',
+    );
+  });
+
+  test('fails if hidden rows are counted', async () => {
+    faults.isUnrestricted = true;
+    const failures = await failuresOf(aggregates());
+    expect(failures.get('GET /api/person/aggregate.{_format} as Ada')).toBe(
+      'GET /api/person/aggregate.json as Ada: counted 2 rows, but the caller can see 1',
+    );
+    expect(failures.has('GET /api/person/aggregate.{_format} as a doctor')).toBe(false);
   });
 });

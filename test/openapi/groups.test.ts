@@ -1,3 +1,4 @@
+import { defineEntity, p } from '@mikro-orm/core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { clientSource } from '../../src/openapi/client.ts';
@@ -47,6 +48,33 @@ describe('fields by role in the OpenAPI document', () => {
     expect(schemas.PersonCreate.properties.diagnosis).toMatchObject({ 'x-role': 'PERSON_MEDICAL' });
     expect(schemas.PersonCreate.required).toEqual(['name']);
     expect(schemas.PersonReplace.required).toEqual(['name']);
+  });
+
+  test('cannot be the discriminator, because rows without it match the schemas of several classes', async () => {
+    const unionFor = async (group: string) => {
+      const Paper = defineEntity({
+        name: 'Paper',
+        discriminatorColumn: 'type',
+        discriminatorValue: 'paper',
+        properties: { id: p.integer().primary().groups('read', 'kinds'), type: p.string().groups(group) },
+      });
+      const Letter = defineEntity({ name: 'Letter', extends: Paper, discriminatorValue: 'letter', properties: {} });
+      const application = await loadApplication({
+        app_main: {
+          groups: { kinds: { role: 'ROLE_KINDS' } },
+          apis: { paper: { class: Paper, base_path: '/paper', groups: { read: ['read', 'kinds'] }, actions: { _entity: null } } },
+          database: { url: 'sqlite::memory:' },
+        },
+        models: [Paper, Letter],
+      } as never);
+      const document = openApiDocument(application, { title: 'papers', version: '1.0.0' }) as any;
+      await application.mapper.close();
+      return document.components.schemas.AnyPaper;
+    };
+    expect(Object.keys(await unionFor('read'))).toEqual(expect.arrayContaining(['oneOf', 'discriminator']));
+    const union = await unionFor('kinds');
+    expect(union.anyOf).toHaveLength(2);
+    expect(union).not.toHaveProperty('discriminator');
   });
 
   test('are optional in bodies even if the model requires them', async () => {

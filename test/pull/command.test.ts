@@ -147,9 +147,7 @@ describe.each(databases)('declarest pull on %s', (kind) => {
       .split('\n')
       .filter((line) => line !== '' && !/^\s*#/.test(line));
     expect(lines).toEqual(['app_main:', '  apis:']);
-    expect(textOf(directory, 'config/apis.yaml')).toContain(
-      '    # order_line:\n    #   class: OrderLine\n',
-    );
+    expect(textOf(directory, 'config/apis.yaml')).toContain('    # order_line:\n    #   class: OrderLine\n');
   });
 });
 

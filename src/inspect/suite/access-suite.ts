@@ -16,7 +16,7 @@ import type { RouteRecord } from '../../route/record.ts';
 import { type AccessMatrix, accessMatrix, type RouteAccess } from '../compare/matrix.ts';
 import { suiteCoverage } from './suite-coverage.ts';
 import { leaksOf, type Shape, shapeOfPaths, shapeOfRoute, shapesOfModels } from './suite-fields.ts';
-import { deniedQueries, type Grants, grantedFields, missingFields } from './suite-groups.ts';
+import { deniedQueries, type Grants, grantedFields, isOfList, missingFields } from './suite-groups.ts';
 import type { Judgement, RowIds } from './suite-judge.ts';
 import { type SuiteDatabase, type SuiteServer, suiteServer } from './suite-server.ts';
 import { type TestRequest, type TestResponse, type TestUser, tokenFor } from './test-client.ts';
@@ -165,7 +165,7 @@ async function probe(
     if (String(known?.id) !== String(actor.user?.id))
       throw new Error(`${who}: the caller was authenticated as ${known === null ? 'anonymous' : JSON.stringify(known.id)}`);
     judged = await judge.judge(record, roles, keys, actor.user, request);
-    if (route.action === 'list' && judged[0]?.verdict === 'granted') count = await judge.count(record, request);
+    if (isOfList(route) && judged[0]?.verdict === 'granted') count = await judge.count(record, request);
   });
   const expected = judged.find((judgement) => judgement.key === key);
   if (!expected) throw new Error(`${who}: returned ${response.status} before the route was reached${detailOf(response)}`);
@@ -197,11 +197,12 @@ function checkBody(
       route.read.decidedBy === null ? '' : `; if this is intended, allow it: fields: { ${route.name}: ${JSON.stringify(leaks)} }`;
     throw new Error(`${who}: returned fields that it must not return: ${leaks.join(', ')}${remedy}`);
   }
-  const rows = [route.action === 'list' ? (json?.results ?? []) : (json ?? [])].flat();
+  const rows = [isOfList(route) ? (json?.results ?? []) : (json ?? [])].flat();
   const missing = missingFields(route, granted, rows);
   if (missing.length > 0) throw new Error(`${who}: did not return ${missing.join(', ')}, though the role was granted`);
-  if (count !== null && json.count_is === undefined && json.count !== count)
-    throw new Error(`${who}: counted ${json.count} rows, but the caller can see ${count}`);
+  const counted = route.action === 'aggregate' ? rows[0]?.count : json?.count;
+  if (count !== null && json.count_is === undefined && counted !== count)
+    throw new Error(`${who}: counted ${counted} rows, but the caller can see ${count}`);
 }
 
 /** Filters and orders by a field must be rejected if the caller does not get the field. */

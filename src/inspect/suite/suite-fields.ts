@@ -17,9 +17,9 @@ export function shapeOfPaths(paths: readonly string[]): Shape {
   return shapeOf(paths.map((path) => ({ path, kind: 'value' })));
 }
 
-/** The allowed response of a route: the fields in the matrix that the caller gets. */
-export function shapeOfRoute({ read }: RouteAccess, fields: readonly FieldAccess[] = read.fields): Shape {
-  return shapeOf(fields);
+/** The allowed response of a route: the fields in the matrix that the caller gets. Aggregates without `by` and `of` have a count. */
+export function shapeOfRoute({ action, read }: RouteAccess, fields: readonly FieldAccess[] = read.fields): Shape {
+  return action === 'aggregate' ? shapeOfPaths(['count']) : shapeOf(fields);
 }
 
 /** The shape of each model in some groups: custom handlers may respond with any of them. */

@@ -36,20 +36,29 @@ export function grantedFields({ action, read }: RouteAccess, grants: Grants): re
 
 /** The fields of a response that need a role, that the caller has, and that a row lacks. Hooks may leave fields out. */
 export function missingFields(route: RouteAccess, granted: readonly FieldAccess[], rows: readonly object[]): readonly string[] {
-  if (route.read.decidedBy !== null || route.hooks.length > 0 || route.action === 'add' || route.action === 'remove') return [];
+  if (route.read.decidedBy !== null || route.hooks.length > 0 || ['add', 'remove', 'aggregate'].includes(route.action)) return [];
   const due = granted.filter(({ label, roles }) => roles.length > 0 && /^[^.:]+$/.test(label));
   const names = due.map(({ path }) => path.replace(/\[\]$/, ''));
   return names.filter((name) => rows.some((row) => !(name in row)));
 }
 
+/** Whether a route reads the rows of a list: all of them, or their aggregates. */
+export function isOfList({ action }: Pick<RouteAccess, 'action'>): boolean {
+  return action === 'list' || action === 'aggregate';
+}
+
 /** Queries of a list that a caller without the roles must not get answered, each with the field that it names. */
 export function deniedQueries(mapper: Mapper, record: RouteRecord, route: RouteAccess, { own }: Grants) {
   const { action, api } = record;
-  if (route.action !== 'list' || route.method !== 'GET' || !action || !api) return [];
+  if (!isOfList(route) || route.method !== 'GET' || !action || !api) return [];
   const plan = planFields(mapper, metaOf(mapper, api.class.value), groupNames(action.groups.read));
   const denied = route.questions.filter(({ roles }) => roles.some((step) => !step.some((role) => own.has(role))));
   return denied.flatMap(({ field, kind, operator }) => {
     if (kind === 'sort') return [{ field, query: `sort=${encodeURIComponent(field)}` }];
+    if (kind === 'aggregate') {
+      const isGroup = action.list?.aggregate?.by.some((group) => group.field === field);
+      return [{ field, query: `${isGroup ? 'by' : 'of'}=${encodeURIComponent(field)}` }];
+    }
     if (kind !== 'filter' || operator === null) return [];
     const found = readableField(plan, field)?.field;
     const { operand } = operatorTraits[operator as FilterOperator];

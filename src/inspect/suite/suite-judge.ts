@@ -7,7 +7,7 @@ import { type ApiController, constructController } from '../../actions/api-contr
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
 import type { Creatable } from '../../declaration/names/create.ts';
-import type { ApiDeclaration, HttpMethod, SecurityDeclaration } from '../../declaration/types.ts';
+import type { ActionDeclaration, ApiDeclaration, HttpMethod, SecurityDeclaration } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { entityKey, type Identifier, identifierParser } from '../../model/identifier.ts';
@@ -21,7 +21,7 @@ import { EntityStore } from '../../store/entity-store.ts';
 import { PathLoader } from '../../store/load-paths.ts';
 import { RequestState, stateOf, withState } from '../../store/request-state.ts';
 import { actionOf, controllerOf, isOverridden } from '../route-action.ts';
-import { type Grants, groupRolesOf } from './suite-groups.ts';
+import { type Grants, groupRolesOf, isOfList } from './suite-groups.ts';
 
 /** The expected result of a request for one row, or without a row if the path names none. */
 export interface Judgement {
@@ -98,8 +98,8 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       const decision = await decided(null);
       if (!rejection || decision.verdict !== 'granted') return [{ key: null, grants, ...decision }];
       // a hook or a handler may reject the caller for the same reason as customizeQuery, which only lists always call
-      const isList = actionOf(record, request.method as HttpMethod) === 'list';
-      return [{ key: null, grants, ...decision, rejection, verdict: isList ? 'rejected' : 'granted' }];
+      const isRejected = isOfList({ action: actionOf(record, request.method as HttpMethod) });
+      return [{ key: null, grants, ...decision, rejection, verdict: isRejected ? 'rejected' : 'granted' }];
     }
     const among = () => ({ $and: [hasOneOf(meta, mapper.driver.getPlatform(), keys)] }) as never;
     const rows = new Map(((await state.em.find(meta.class, among())) as object[]).map((row) => [keyText(row), row]));
@@ -174,7 +174,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       if (decision.verdict !== 'granted') throw problem(request.user ? 'access_denied' : 'authentication_required');
     };
     const rejection = await rejectionBy(api, 'checkAccess', request, check, (controller, given) =>
-      controller.checkAccess(action?.name ?? '', given, subject),
+      controller.checkAccess(nameOf(action), given, subject),
     );
     if (!rejection) return { ...decision, verdict: 'granted', missing: [] };
     return { ...decision, verdict: 'rejected', rejection };
@@ -228,7 +228,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     const controller = constructController(controllerOf(api) as Creatable<ApiController>, {} as ApiRuntime, create);
     const query = state.em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
     try {
-      const returned = await withState(state, () => controller.customizeQuery(action?.name ?? '', request, query as never));
+      const returned = await withState(state, () => controller.customizeQuery(nameOf(action), request, query as never));
       return { query: returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query, rejection: null };
     } catch (error) {
       return { query: null, rejection: rejectionIn(error, api, 'customizeQuery') };
@@ -243,6 +243,11 @@ function rejectionIn(error: unknown, api: ApiDeclaration, method: keyof ApiContr
   const { status } = toProblem(error, 0);
   if (status >= 500) throw error;
   return { status, by: `${controllerOf(api).name}.${method}` };
+}
+
+/** The name that controllers get: aggregates are those of `_index`. */
+function nameOf(action: ActionDeclaration | null): string {
+  return action?.kind === 'aggregate' ? '_index' : (action?.name ?? '');
 }
 
 function keyText(row: object): string {

@@ -42,6 +42,11 @@ interface TermColumn extends Omit<PathColumn, 'sql'> {
 /** Plans a field to group by; null if that is impossible, which is reported. */
 export function groupTerm(model: ListQueryModel, name: string, aliasOf: AliasOf, refuse: Refuse): AggregateTerm | null {
   const { field, period } = splitPeriod(model, name);
+  const [, dated, unknown] = /^(.+):([^:]*)$/.exec(field) ?? [];
+  if (dated !== undefined && !readableField(model.plan, field) && readableField(model.plan, dated)) {
+    refuse(`unknown period "${unknown}" of "${dated}"; known: ${periods.join(', ')}`);
+    return null;
+  }
   const column = columnAt(model, field, aliasOf, refuse);
   if (!column) return null;
   const { joins, kind, property } = column;
