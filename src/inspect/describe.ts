@@ -11,7 +11,7 @@ import type { RouteRecord } from '../route/record.ts';
 import { explainedFields } from './explained-fields.ts';
 import type { Caller, ExplainedRoute, Explanation, Reason, Step } from './explanation.ts';
 import { parsedJson } from './json.ts';
-import { reasonOf, type Watched } from './reason.ts';
+import { reasonOf, type Watched, withRoleOf } from './reason.ts';
 import { type Recording, Stopped } from './recorder.ts';
 import { isOverridden } from './route-action.ts';
 
@@ -29,24 +29,20 @@ export async function describe(watched: Watched): Promise<Explanation> {
     : stop
       ? null
       : await reasonOf({ ...watched, match, problem: problemOf(recording.error) ?? problemOf(json) });
+  const sent = stop || status === null || status >= 300 ? undefined : json;
+  const fields = explainedFields(application, match, method, recording.steps, sent);
   return {
     method,
     path,
     outcome: stop && !writes ? 'stopped' : status === null || status >= 500 ? 'failed' : status >= 400 ? 'refused' : 'answered',
     status,
-    reason,
+    reason: withRoleOf(reason, fields.absent),
     database,
     route: match && routeOf(match, method, watched),
     others: match ? [] : others.map(({ record, reason: why }) => ({ name: record.name, path: record.path, reason: why })),
     caller: callerOf(recording, request.by),
     steps: named(withoutRepeats(recording.steps), match),
-    fields: explainedFields(
-      application,
-      match,
-      method,
-      recording.steps,
-      stop || status === null || status >= 300 ? undefined : json,
-    ),
+    fields,
     next: stop && match && stop.before !== 'database' ? nextSteps(match.record, method, stop.before, application) : [],
   };
 }

@@ -7,7 +7,7 @@ import { defaultFilters } from '../query/entities/filters.ts';
 import type { Match } from '../route/match.ts';
 import type { RouteRecord } from '../route/record.ts';
 import type { Received } from './exchange.ts';
-import type { Caller, CheckStep, ExplainedDatabase, Reason, RoleCheck } from './explanation.ts';
+import type { AbsentField, Caller, CheckStep, ExplainedDatabase, Reason, RoleCheck } from './explanation.ts';
 import type { Recording } from './recorder.ts';
 import { isOverridden } from './route-action.ts';
 
@@ -40,6 +40,19 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
   if (code === 'entity_not_found' && match.record.api && match.record.single && !recording.loaded)
     return { code, ...(await absence(application, match.record.api, match.params.id as string, match.record.controller)) };
   return { code, message: `${detail}${repliedBy(recording)}`, remedy: null };
+}
+
+/** Adds the role of a field that the response calls unknown, because the caller does not have the role. */
+export function withRoleOf(reason: Reason | null, absent: readonly AbsentField[]): Reason | null {
+  if (reason === null || reason.remedy !== null || absent.length === 0) return reason;
+  const use = reason.code === 'unknown_field' ? 'write' : 'read';
+  const named = [...reason.message.matchAll(/"-?([^"[\]]+)[^"]*"/g)].map(([, name]) => name);
+  const field = absent.find((each) => each.use === use && named.includes(each.path));
+  if (!field) return reason;
+  return {
+    ...reason,
+    remedy: `${field.path} needs ${field.roles.join(' or ')}${field.reason === null ? '' : `: ${field.reason}`}`,
+  };
 }
 
 function deniedReason(code: string, check: CheckStep, { application, recording }: Refused): Reason {

@@ -25,7 +25,7 @@ export function aggregateParameters(
     options.length === 0
       ? []
       : [limitedItems(listed(name, { type: 'string', enum: [...items] }, description, { uniqueItems: true }), options, rolesOf)];
-  const orders = ['count', ...values];
+  const orders = ['count', ...values, ...fields];
   const directions = orders.flatMap((name) => [name, `-${name}`]);
   const others = ['fields', 'after', 'before', ...(isWhole ? ['page', 'items_per_page'] : [])];
   return [

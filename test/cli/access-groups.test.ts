@@ -12,7 +12,9 @@ describe('declarest access with fields by role', () => {
     expect(out).toContain('write  name, diagnosis [PERSON_MEDICAL], center -> Center\n');
     expect(out).toContain('diagnosis (eq exists) [PERSON_MEDICAL]; sort name, diagnosis [PERSON_MEDICAL]');
     expect(out).toMatch(/\/api\/center\.\{_format\} .*\n +read {3}id, code\n/);
-    expect(out).toContain('A field with [ROLE] exists only for callers with that role.');
+    expect(out).toContain(
+      'A field with [ROLE] exists only for callers with that role: ROLE_FINANCE (RoleVoter), PERSON_MEDICAL (MedicalVoter).\n',
+    );
   });
 
   test('has the same marks in Markdown', async () => {

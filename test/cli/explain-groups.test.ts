@@ -57,6 +57,25 @@ describe('declarest explain with fields by role', () => {
     expect(fields.write).toEqual(['name', 'center']);
   });
 
+  test.each([
+    ['GET', '/api/person.json?diagnosis=flu', []],
+    ['GET', '/api/person.json?diagnosis[exists]=true', []],
+    ['GET', '/api/person.json?sort=-diagnosis', []],
+    ['GET', '/api/person.json?fields=id,diagnosis', []],
+    ['PATCH', '/api/person/2.json', ['--body', '{"diagnosis": "flu"}']],
+  ])('names the role of the field in %s %s %j', async (method, path, body) => {
+    const { code, out } = await call(['explain', method, path, directory, ...as(1), ...body]);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^[^\n]+ 400 [^\n]+\n[^\n]+\n {2}diagnosis needs PERSON_MEDICAL: MedicalVoter voted deny( on Person 2)?\n/,
+    );
+  });
+
+  test('names no role for a field that does not exist', async () => {
+    const { out } = await call(['explain', 'GET', '/api/person.json?diagnoses=flu', directory, ...as(1)]);
+    expect(out).toMatch(/^[^\n]+ 400 unknown_parameter\n[^\n]+\n\n/);
+  });
+
   test('says nothing about groups without roles', async () => {
     const { out } = await call(['explain', 'GET', '/api/center/1.json', directory, ...as(1)]);
     expect(out).not.toMatch(/^(?:groups|absent)/m);

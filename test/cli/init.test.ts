@@ -98,6 +98,7 @@ describe('declarest init', () => {
     const { code, out } = await call(['init'], { cwd });
     expect(code).toBe(0);
     expect(out).toContain('Next steps:\n\n  npm install\n');
+    for (const text of [out, read(cwd, 'README.md')]) expect(text).toContain('http://127.0.0.1:3000/explorer');
     expect(JSON.parse(read(cwd, 'package.json')).name).toMatch(/^folder-\d+$/);
   });
 

@@ -54,6 +54,17 @@ describe('sign-in to the explorer', () => {
     expect(await page.evaluate('localStorage.length + sessionStorage.length')).toBe(0);
   });
 
+  test('does not cover the button for a new row by its message', async () => {
+    await explorer.open('/maker');
+    await page.getByRole('button', { name: 'Sign in', exact: true }).first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Uma' }).click();
+    await page.getByRole('table').waitFor();
+    const message = await page.getByRole('status').filter({ hasText: 'Signed in: Uma' }).boundingBox();
+    const button = await page.getByRole('link', { name: 'New', exact: true }).boundingBox();
+    expect(message?.y).toBeGreaterThan((button?.y ?? Infinity) + (button?.height ?? 0));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+  });
+
   test('works by keyboard alone', async () => {
     await explorer.open('');
     await page.getByRole('heading', { level: 1 }).waitFor();

@@ -133,7 +133,8 @@ function nextSteps({ database, manager, model }: Choices, { folder, installs }: 
 Next steps:
 
 ${lines(first)}
-Then open http://127.0.0.1:3000/docs, or in another terminal:
+Then open http://127.0.0.1:3000/explorer to edit data, http://127.0.0.1:3000/docs to read about the API,
+or in another terminal:
 
 ${lines(then)}
 README.md has the other commands, and how to go to production.

@@ -77,11 +77,15 @@ function partText({ decidedBy, fields }: RouteFields): string {
 export function accessNotes({ groups: bound, routes, settings }: AccessMatrix): string[] {
   const open = routes.filter((route) => route.public);
   const own = routes.some(({ read, write }) => read.decidedBy !== null || write.decidedBy !== null);
+  const judged = [...new Set(bound.map(({ role }) => role))].map((role) => {
+    const voters = settings.judges.find((judge) => judge.role === role)?.voters ?? [];
+    return `${role} (${voters.map(({ value }) => value).join(', ')})`;
+  });
   const methods = open.length === 1 ? '1 method is' : `${open.length} methods are`;
   return [
     ...(open.length > 0 ? [`${methods} PUBLIC: nothing is asked.`] : []),
     ...(own ? ['Where code decides, its models are shown in the group read, unless the code names other groups.'] : []),
-    ...(bound.length > 0 ? ['A field with [ROLE] exists only for callers with that role.'] : []),
+    ...(bound.length > 0 ? [`A field with [ROLE] exists only for callers with that role: ${judged.join(', ')}.`] : []),
     `Votes are combined by the strategy ${settings.strategy.value}.`,
   ];
 }
