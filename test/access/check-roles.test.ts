@@ -16,7 +16,13 @@ const root = ['app_main', 'apis', 'person'];
 
 function api(baseRole: string | null, action: Pick<ActionDeclaration, 'methods' | 'roles'>): ApiDeclaration {
   const path = [...root, 'actions', '_index'];
-  return { name: 'person', baseRole, path: root, actions: [{ name: '_index', path, ...action }] } as unknown as ApiDeclaration;
+  return {
+    name: 'person',
+    baseRole,
+    nested: [],
+    path: root,
+    actions: [{ name: '_index', path, ...action }],
+  } as unknown as ApiDeclaration;
 }
 
 function findings(run: (findings: { add(path: Path, message: string): void }) => void): [string, string][] {

@@ -238,6 +238,11 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
   return { rowsOf, idOf, judge, count };
 }
 
+/** The action that code of the application is called with. Aggregates are those of the list. */
+function calledName(action: RouteRecord['action']): string {
+  return action?.kind === 'aggregate' ? '_index' : (action?.name ?? '');
+}
+
 /** The status that the caller gets for an error. An error of the server is a fault of the application, and thrown again. */
 function rejectionIn(error: unknown, api: ApiDeclaration, method: keyof ApiController): Rejection {
   const { status } = toProblem(error, 0);
