@@ -1,10 +1,12 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { Application } from '../application.ts';
-import type { DeclaredGroup, GroupsDeclaration, HttpMethod } from '../declaration/types.ts';
-import { planFields } from '../model/field-plan.ts';
+import { aggregateNames } from '../declaration/names/list-names.ts';
+import type { DeclaredGroup, GroupsDeclaration, HttpMethod, ListDeclaration } from '../declaration/types.ts';
+import { type FieldPlan, planFields } from '../model/field-plan.ts';
 import { rolesOfProperty } from '../model/group-roles.ts';
 import { groupNames } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
+import { aggregatedPath } from '../model/readable-field.ts';
 import type { Match } from '../route/match.ts';
 import type { AbsentField, CheckStep, ExplainedFields, ExplainedGroup, Step } from './explanation.ts';
 import { innermostPaths, type PlannedField, pathsIn, readableFields, writableFields } from './fields.ts';
@@ -28,8 +30,9 @@ export function explainedFields(
   const { reads, writes } = actionKinds[kind];
   const decided = decisionsIn(steps, match.record.single);
   const limited = limitedTo(action.groups, decided);
-  const read =
-    reads === 'model' ? limited(readableFields(planFields(mapper, meta, groupNames(action.groups.read))), 'read') : null;
+  const plan = planFields(mapper, meta, groupNames(action.groups.read));
+  const read = reads === 'model' ? limited(readableFields(plan), 'read') : null;
+  const aggregated = reads === 'aggregates' ? limited(aggregatedFields(plan, action.list), 'read') : null;
   const write =
     writes === 'model'
       ? limited(writableFields(mapper, meta, groupNames(action.groups.write), kind === 'create'), 'write')
@@ -40,11 +43,17 @@ export function explainedFields(
   ];
   return {
     groups: used,
-    absent: [...(read?.absent ?? []), ...(write?.absent ?? [])],
+    absent: [read, aggregated, write].flatMap((each) => each?.absent ?? []),
     read: read && innermostPaths(read.fields),
     sent,
     write: write && innermostPaths(write.fields),
   };
+}
+
+/** The fields that aggregates can name, and the fields around them. */
+function aggregatedFields(plan: FieldPlan, list: ListDeclaration | null): readonly PlannedField[] {
+  const names = aggregateNames(list).map(({ field }) => aggregatedPath(plan, field));
+  return readableFields(plan).filter(({ path }) => names.some((name) => name === path || name.startsWith(`${path}.`)));
 }
 
 /** The decision about a role: about the row of the path or the rows of a list, and about rows inside the response. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clinic } from '../support/clinic.ts';
+import { clinic, clinicYaml } from '../support/clinic.ts';
 import { call } from './call.ts';
 
 const directory = clinic();
@@ -79,5 +79,18 @@ describe('declarest explain with fields by role', () => {
   test('says nothing about groups without roles', async () => {
     const { out } = await call(['explain', 'GET', '/api/center/1.json', directory, ...as(1)]);
     expect(out).not.toMatch(/^(?:groups|absent)/m);
+  });
+
+  test('names the absent fields of aggregates', async () => {
+    const sort = '      sort: [name, diagnosis]\n';
+    const aggregate = '      aggregate: { by: [diagnosis, center.id], of: { center.budget: [sum] } }\n';
+    const changed = clinic({ 'config/app_main.yaml': clinicYaml.replace(sort, `${sort}${aggregate}`) });
+    const path = '/api/person/aggregate.json';
+    const { code, out } = await call(['explain', 'GET', `${path}?by=diagnosis`, changed, ...as(1)]);
+    expect(out).toContain('absent    diagnosis: needs PERSON_MEDICAL: MedicalVoter voted deny\n');
+    expect(out).toContain('center.budget: needs ROLE_FINANCE: RoleVoter voted deny\n');
+    expect([code, out.includes('aggregate_not_allowed')]).toEqual([1, true]);
+    const granted = await call(['explain', 'GET', `${path}?by=diagnosis`, changed, ...as(1, 'ROLE_DOCTOR', 'ROLE_FINANCE')]);
+    expect(granted.out).not.toContain('absent');
   });
 });
