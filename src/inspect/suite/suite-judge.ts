@@ -174,7 +174,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
       if (decision.verdict !== 'granted') throw problem(request.user ? 'access_denied' : 'authentication_required');
     };
     const rejection = await rejectionBy(api, 'checkAccess', request, check, (controller, given) =>
-      controller.checkAccess(nameOf(action), given, subject),
+      controller.checkAccess(calledName(action), given, subject),
     );
     if (!rejection) return { ...decision, verdict: 'granted', missing: [] };
     return { ...decision, verdict: 'rejected', rejection };
@@ -228,7 +228,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
     const controller = constructController(controllerOf(api) as Creatable<ApiController>, {} as ApiRuntime, create);
     const query = state.em.createQueryBuilder(meta.class, 'e') as AnyQueryBuilder;
     try {
-      const returned = await withState(state, () => controller.customizeQuery(nameOf(action), request, query as never));
+      const returned = await withState(state, () => controller.customizeQuery(calledName(action), request, query as never));
       return { query: returned instanceof QueryBuilder ? (returned as AnyQueryBuilder) : query, rejection: null };
     } catch (error) {
       return { query: null, rejection: rejectionIn(error, api, 'customizeQuery') };
@@ -239,7 +239,7 @@ export function judgeOf({ create, declaration, mapper, voters }: Application, id
 }
 
 /** The action that code of the application is called with. Aggregates are those of the list. */
-function calledName(action: RouteRecord['action']): string {
+function calledName(action: ActionDeclaration | null): string {
   return action?.kind === 'aggregate' ? '_index' : (action?.name ?? '');
 }
 
@@ -248,11 +248,6 @@ function rejectionIn(error: unknown, api: ApiDeclaration, method: keyof ApiContr
   const { status } = toProblem(error, 0);
   if (status >= 500) throw error;
   return { status, by: `${controllerOf(api).name}.${method}` };
-}
-
-/** The name that controllers get: aggregates are those of `_index`. */
-function nameOf(action: ActionDeclaration | null): string {
-  return action?.kind === 'aggregate' ? '_index' : (action?.name ?? '');
 }
 
 function keyText(row: object): string {
