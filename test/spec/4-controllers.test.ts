@@ -104,6 +104,8 @@ class WardController extends ApiController<Ward> {
         return 'text';
       case 'json':
         return this.json([ward], { groups: ['short'], status: 203, headers: { 'x-own': 'yes' } });
+      case 'json of json':
+        return this.json(this.json([ward], { groups: ['short'], headers: { 'x-own': 'yes' } }), { status: 203 });
       case 'json of nothing':
         return this.json(undefined);
       case 'no groups':
@@ -298,8 +300,8 @@ describe.each(databases)('a controller on %s', (kind) => {
         expect([response.status, response.text]).toEqual([204, '']);
       }
     });
-    test('this.json with its groups, status and headers', async () => {
-      const { status, json, headers } = await value('json');
+    test.each(['json', 'json of json'])('this.json with its groups, status and headers (%s)', async (made) => {
+      const { status, json, headers } = await value(made);
       expect([status, headers.get('x-own'), json]).toEqual([203, 'yes', [north]]);
       expect((await value('no groups')).json).toEqual({});
       expect((await value('several groups')).json).toEqual({
