@@ -36,7 +36,7 @@ export const catalogue = {
   field_not_readable: {
     status: 400,
     title: 'Field not readable',
-    detail: 'the query parameter "fields" cannot select "{given}"; allowed: {allowed}',
+    detail: 'the query parameter "fields" cannot contain "{given}"; allowed: {allowed}',
   },
   aggregate_not_allowed: {
     status: 400,
