@@ -28,7 +28,7 @@ export function makeExplorerPage(files: ExplorerFiles) {
     return [`explorer.${ending}`, unique] as const;
   });
   const template = files.read('index.html').bytes.toString();
-  // the page is named in Referer of its link to the JSON of a list, which a browser then gets (navigation.ts)
+  // links to the JSON of a list send the page as Referer, so that the browser gets JSON (navigation.ts)
   const headers = { ...pageHeaders(ownFilesOnly), 'referrer-policy': 'same-origin' };
 
   /** The page, whose assets are below `folder`. */
