@@ -1,7 +1,7 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { valueProblem } from '../change/conflict.ts';
-import type { ColumnValue } from '../change/plain-body.ts';
+import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { keyFrom, keyText } from '../model/composite-key.ts';
