@@ -11,7 +11,7 @@ export function newRowColumns(
   entity: object,
   isStored: (entity: object) => boolean,
 ): ColumnValue[] | null {
-  if ((entity as { __meta?: EntityMetadata }).__meta !== meta) return null;
+  if (entity.constructor !== meta.class) return null;
   const columns: ColumnValue[] = [];
   for (const property of meta.props as EntityProperty[]) {
     const name = property.name as string;
