@@ -77,8 +77,10 @@ function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
   return (meta.props as EntityProperty[]).flatMap((property) => {
     const store = storing(property, mapper);
     if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false) return [];
+    const column = databaseColumn(property, platform);
+    if (column.type === '') return [];
     return {
-      ...databaseColumn(property, platform),
+      ...column,
       property: property.name as string,
       isKey: property.primary === true,
       store: (value: unknown) => (value === null || value === undefined ? null : store(value)),
