@@ -4,6 +4,7 @@ import { type ColumnValue, isPlainReference, StoredColumns } from '../change/sto
 import type { Statement } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step } from '../database/writer.ts';
+import { keyFrom } from '../model/composite-key.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { type Identifier, isComposite, keyOf } from '../model/identifier.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
@@ -129,7 +130,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
       ...removed.map((key) => this.#removing(key)),
       ...inserts.map(({ columns }) => this.#inserting(columns)),
     ];
-    const shown = last ? store.read.byKeys((before) => [before[0]?.[0]], reading) : store.read.byKey(known, reading);
+    const shown = last ? store.read.byKeys((before) => before.map(keyFrom), reading) : store.read.byKey(known, reading);
     if (writes.length === 0) return this.run(request, [shown], store, reading);
     const check = this.step(admission.key, (bind) => {
       const { sql } = this.dialect;
@@ -191,7 +192,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     const names = columns.map(({ column }) => column).join(', ');
     const values = columns.map(({ type }, i) => sql.typedParameter(i + 1, type)).join(', ');
     const text = `insert into ${this.#table} (${names}) values (${values}) returning ${this.#key}`;
-    return { statement: statementOf(text), parameters: columns.map(({ value }) => value) };
+    return { statement: statementOf(text, true), parameters: columns.map(({ value }) => value) };
   }
 }
 
