@@ -10,6 +10,7 @@ import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.t
 import { ReaderThreads } from './reader-threads.ts';
 import { type ReadConnections, RoutedReads } from './routed-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
+import { SequencePauses } from './turn-budget.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
 /**
@@ -31,6 +32,7 @@ export class SqliteFileDialect extends NodeSqliteDialect implements Driver, Shar
   watch: StatementWatch | null = null;
   readonly turn: Turn;
   readonly others = new OtherProcesses();
+  readonly pauses = new SequencePauses();
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
   #reader!: DatabaseSync;
