@@ -185,7 +185,7 @@ export const catalogue = {
   database_read_only: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the database accepts no changes, such as a replica; nothing was changed',
+    detail: 'the database is read-only; nothing was changed',
   },
   database_full: {
     status: 507,

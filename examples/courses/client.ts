@@ -69,11 +69,11 @@ export interface Course {
   title: string;
   opened: string;
   closed: string | null;
-  /** Seen by its referrer and by supervisors only. */
+  /** Visible to its referrer and to supervisors only. */
   confidential: boolean;
   center: Center;
   referrer: User | null;
-  /** Whoever asked for the course: a person or a third party. */
+  /** The person or third party who asked for the course. */
   requestor: Person | ThirdParty | null;
   participations: Participation[];
   tags: Tag[];
@@ -88,10 +88,10 @@ export interface CourseCollection {
 
 export interface CoursePatch {
   title?: string;
-  /** Seen by its referrer and by supervisors only. */
+  /** Visible to its referrer and to supervisors only. */
   confidential?: boolean;
   referrer?: UserReference | null;
-  /** Whoever asked for the course: a person or a third party. */
+  /** The person or third party who asked for the course. */
   requestor?: unknown;
   tags?: TagReference[];
 }
@@ -209,7 +209,7 @@ export interface Pagination {
   items_per_page: number;
 }
 
-/** A person takes part in a course, from a day to a day. */
+/** The participation of a person in a course, with its first and last day. */
 export interface Participation {
   id: number;
   person: Person | null;

@@ -68,7 +68,7 @@ function wordsOf(name: string): string[] {
   return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
 }
 
-/** What keeps a name from being used in statements; null if nothing does. MikroORM does not quote every character. */
+/** The reason why a name cannot be used in statements; null if it can. MikroORM does not quote every character. */
 export function troubleIn(name: string): string | null {
   const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];
   return found === undefined ? null : `its name contains ${/\p{Cc}/u.test(found) ? 'a control character' : found}`;

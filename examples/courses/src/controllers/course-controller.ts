@@ -3,7 +3,7 @@ import { Course } from '../models/course.ts';
 import { centersOf, mayDo, userId } from '../security.ts';
 
 export class CourseController extends ApiController<Course> {
-  /** Confidential courses are seen by their referrer and by supervisors only. */
+  /** Callers see the courses of their centers; confidential ones are visible to their referrer and to supervisors only. */
   override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Course>) {
     query.andWhere({ center: { $in: centersOf(request.user) } });
     if (mayDo(request.user, 'ROLE_SUPERVISOR')) return;
@@ -18,7 +18,7 @@ export class CourseController extends ApiController<Course> {
     return course;
   }
 
-  /** The courses that the caller refers, of those that the caller sees. */
+  /** Lists the visible courses that the caller refers. */
   mineApi(request: ApiRequest) {
     const mine = { referrer: userId(request.user), center: { $in: centersOf(request.user) } };
     const query = this.em.createQueryBuilder(Course, 'c').where(mine);
