@@ -1,4 +1,4 @@
-import { appMain, block, root, routes } from './schema.ts';
+import { appMain, appMainKeys, root, routes } from './schema.ts';
 import { type Key, type MapShape, type ObjectShape, optionFor, type Shape } from './shape.ts';
 
 interface Line {
@@ -17,7 +17,7 @@ const introduction = [
 
 /** All keys with their defaults, as YAML that can be read as configuration. */
 export function referenceText(): string {
-  const lines = [{ text: 'app_main:', doc: root.keys.app_main.doc }, ...objectLines(appMain, {}, '  ')];
+  const lines = [{ text: 'app_main:', doc: appMainKeys.root.doc }, ...objectLines(appMain, {}, '  ')];
   const blocks = Object.entries(root.keys).filter(([name]) => name.startsWith('when@'));
   return [
     ...introduction.map((line) => `# ${line}`),
@@ -28,7 +28,7 @@ export function referenceText(): string {
     ...aligned(
       blocks.flatMap(([name, { doc }]) => [
         { text: `# ${name}:`, doc },
-        { text: '#   app_main:', doc: block.keys.app_main.doc },
+        { text: '#   app_main:', doc: appMainKeys.block.doc },
       ]),
     ),
     '',
