@@ -81,6 +81,7 @@ function keyOf(name: string): string {
 
 const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   _index: { GET: 'list', POST: 'create' },
+  _aggregate: { GET: 'aggregate' },
   _entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
 };
 
