@@ -48,6 +48,8 @@ export interface OpenApiDocument {
 
 /** One method of a path, as the explorer needs it. */
 export interface Operation {
+  /** The `operationId`. */
+  readonly id: string | null;
   readonly method: string;
   readonly path: string;
   readonly format: string;
@@ -130,6 +132,7 @@ function operationOf(document: OpenApiDocument, path: string, method: string, de
   const takes = (name: string) => parameters.some((each) => each.in === 'header' && each.name.toLowerCase() === name);
   const success = Object.entries(described.responses).find(([status]) => status.startsWith('2'))?.[1];
   return {
+    id: described.operationId ?? null,
     method: method.toUpperCase(),
     path,
     format: /\.(\w+)$/.exec(path)?.[1] ?? 'json',
