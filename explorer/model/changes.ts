@@ -87,8 +87,50 @@ export function rebased(
 }
 
 /** The fields of a PATCH: those that differ from the row as it was loaded. */
-export function changedFields(stored: Row, values: Row): Row {
-  return Object.fromEntries(Object.entries(values).filter(([name, value]) => !isEqual(stored[name], value)));
+export function changedFields(form: FieldOf<'object'>, stored: Row, values: Row): { body: Row; faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const fields = form.variants.flatMap((variant) => variant.fields);
+  const changed = Object.entries(values).filter(([name, value]) => !isEqual(stored[name], value));
+  const entries = changed.map(([name, value]) => {
+    const field = fields.find((each) => each.name === name);
+    return [name, field ? patchOf(field, stored[name], value, name, faults) : value] as const;
+  });
+  return { body: Object.fromEntries(entries), faults };
+}
+
+/** JSON is merged into the stored JSON (RFC 7396), so removed keys are named. */
+function patchOf(field: Field, before: unknown, after: unknown, path: string, faults: Fault[]): unknown {
+  if (field.kind === 'json') {
+    const merged = mergePatch(before, after);
+    if (merged.hasNull) faults.push({ path, message: 'A change cannot store null in an object: remove the key instead.' });
+    return merged.patch;
+  }
+  if (field.kind !== 'object' || !isObject(before) || !isObject(after)) return after;
+  const fields = field.variants.flatMap((variant) => variant.fields);
+  const entries = Object.entries(after).map(([name, value]) => {
+    const inner = fields.find((each) => each.name === name);
+    return [name, inner ? patchOf(inner, before[name], value, `${path}.${name}`, faults) : value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function mergePatch(before: unknown, after: unknown): { readonly patch: unknown; readonly hasNull: boolean } {
+  if (!isObject(after)) return { patch: after, hasNull: false };
+  const from = isObject(before) ? before : {};
+  const removed = Object.keys(from).filter((key) => !Object.hasOwn(after, key));
+  const changed = Object.keys(after).filter((key) => !Object.hasOwn(from, key) || !isEqual(from[key], after[key]));
+  const merged = changed.map((key) => [key, mergePatch(from[key], after[key])] as const);
+  return {
+    patch: Object.fromEntries([
+      ...removed.map((key) => [key, null] as const),
+      ...merged.map(([key, { patch }]) => [key, patch] as const),
+    ]),
+    hasNull: merged.some(([, { hasNull, patch }]) => hasNull || patch === null),
+  };
+}
+
+function isObject(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A field of which there are two versions. */

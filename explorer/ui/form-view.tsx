@@ -253,8 +253,10 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
     return { request: { method: operation.method, target, headers, body }, faults, isEmpty: false };
   }
   const { values, faults } = editedValues(form, row, draft);
-  const body = operation.method === 'PATCH' ? changedFields(writable(form, row), values) : values;
-  return { request: { method: operation.method, target, headers, body }, faults, isEmpty: Object.keys(body).length === 0 };
+  const patch = operation.method === 'PATCH' ? changedFields(form, writable(form, row), values) : null;
+  const body = patch?.body ?? values;
+  const request = { method: operation.method, target, headers, body };
+  return { request, faults: [...faults, ...(patch?.faults ?? [])], isEmpty: Object.keys(body).length === 0 };
 }
 
 /** What saving does to a field that the API does not show. If it shows none of them, a notice says it once. */

@@ -142,7 +142,8 @@ describe('an edited row', () => {
   };
   const draft = draftOf(form(body), row, label) as ObjectDraft;
   const edited = (fields: Record<string, unknown>) => ({ ...draft, fields: { ...draft.fields, ...fields } }) as ObjectDraft;
-  const patch = (next: ObjectDraft) => changedFields(writable(form(body), row), editedValues(form(body), row, next).values);
+  const patch = (next: ObjectDraft) =>
+    changedFields(form(body), writable(form(body), row), editedValues(form(body), row, next).values).body;
 
   test('sends nothing if nothing was changed, not even the milliseconds that a field does not show', () => {
     expect(patch(draft)).toEqual({});
@@ -157,6 +158,21 @@ describe('an edited row', () => {
       address: null,
     });
     expect(patch(next)).toEqual({ name: 'Eve', center: { id: 3 }, born: '2000-01-02', address: null });
+  });
+
+  test('names the keys that were removed from JSON, because a change is merged into it', () => {
+    const schema = objectOf({ data: {}, place: objectOf({ more: {} }) });
+    const stored = { data: { a: 1, b: { c: 1, d: [null] }, e: null }, place: { more: { x: 1 } } };
+    const changed = (data: unknown, more: unknown) => changedFields(form(schema), stored, { data, place: { more } });
+    expect(changed({ b: { d: [{ f: null }] }, e: null }, { y: 2 })).toEqual({
+      body: { data: { a: null, b: { c: null, d: [{ f: null }] } }, place: { more: { x: null, y: 2 } } },
+      faults: [],
+    });
+    expect(changed([1], { x: 1 }).body).toEqual({ data: [1] });
+    expect(changed({ ...stored.data, a: null }, { x: { z: null } }).faults.map(({ path }) => path)).toEqual([
+      'data',
+      'place.more',
+    ]);
   });
 
   test('keeps null for a list, and the milliseconds inside an object', () => {
@@ -176,7 +192,7 @@ describe('an edited row', () => {
       seats: { type: 'integer' },
       name: { type: 'string' },
       level: { type: ['integer', 'null'] },
-      data: { type: ['object', 'null'] },
+      data: {},
       place: objectOf({ shelf: { type: 'integer' } }),
     });
     const stored = { seats: 1, name: 'A', level: 2, data: { a: 1 }, place: { shelf: 3 } };

@@ -53,7 +53,7 @@ describe('the explorer with fields by role', () => {
     const shown = draftOf(own, row, label) as ObjectDraft;
     const { values } = editedValues(own, row, { ...shown, fields: { ...shown.fields, name: 'Eva' } });
     expect(values).toEqual({ name: 'Eva', center: { id: 1 } });
-    expect(changedFields(writable(own, row), values)).toEqual({ name: 'Eva' });
+    expect(changedFields(own, writable(own, row), values).body).toEqual({ name: 'Eva' });
     expect(formOfRow(form, seen[0]!, '').variants[0]?.fields.map(({ name }) => name)).toEqual(['name', 'diagnosis', 'center']);
   });
 
