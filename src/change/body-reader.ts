@@ -281,11 +281,12 @@ function referenceText(item: unknown): string | null {
 }
 
 /**
- * An embedded object with only those parts that bodies cannot set, or that the caller cannot see. They stay if null or nothing is sent, which
- * clears only parts that the caller can set. Undefined if there are no such parts.
+ * A nullable embedded object with only those parts that bodies cannot set, or that the caller cannot see. They stay if null or nothing
+ * is sent, which clears only parts that the caller can set. Undefined if there are no such parts. A required object is a violation then,
+ * whatever its parts are: otherwise the status would reveal whether they have values.
  */
 function retainedParts(field: WritableField, current: Values | null): unknown {
-  const embedded = field.kind === 'embedded' && !field.array ? current?.[field.property] : null;
+  const embedded = field.kind === 'embedded' && field.nullable && !field.array ? current?.[field.property] : null;
   if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
   const plan = field.plans.length === 1 ? field.plans[0] : undefined;
   const hidden = plan && hiddenParts(plan, embedded as Values);

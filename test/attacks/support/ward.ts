@@ -77,6 +77,7 @@ export const Visit = defineEntity({
     id: p.integer().primary().groups('read'),
     reason: p.string().groups('read', 'write'),
     finding: p.string().nullable().groups('read:medical', 'write:medical'),
+    place: () => p.embedded(Address).groups('read', 'write'),
     patient: () => p.manyToOne(Patient).groups('read', 'write'),
   },
 });
@@ -214,7 +215,8 @@ async function seedWard(em: EntityManager): Promise<void> {
       owner: id % 2 === 1 ? 'nina' : 'otto',
     } as never);
     await em.flush();
-    em.create(Visit, { reason: `reason ${id}`, finding: `${marker}finding-${id}`, patient: id } as never);
+    const place = { city: `city ${id}`, door: `${marker}door-${id}` };
+    em.create(Visit, { reason: `reason ${id}`, finding: `${marker}finding-${id}`, place, patient: id } as never);
     await em.flush();
     em.create(Bed, { name: `bed ${id}`, serial: `${marker}serial-${id}` } as never);
     em.create(
