@@ -25,6 +25,7 @@ const Note = defineEntity({
     id: p.integer().primary().groups('read'),
     text: p.string().groups('read', 'write'),
     owner: p.string().nullable().groups('read', 'write'),
+    place: p.integer().nullable().unique().groups('write'),
     version: p.integer().version().groups('read'),
   },
 });
@@ -346,6 +347,31 @@ describe.each(databases)('bulk writes on %s', (kind) => {
     );
     expect([fresh.status, fresh.json.results.map(({ text }: any) => text)]).toEqual([200, ['x', 'y']]);
     expect((await remove('/api/note.json', [{ id: 1, _if_match: a }], { as })).status).toBe(412);
+  });
+
+  test('PATCH moves a unique value from one row to another, and both get a new version', async () => {
+    const as = { id: 'ada' };
+    const owner = 'ada';
+    await post(
+      '/api/note.json',
+      [
+        { text: 'a', owner },
+        { text: 'b', owner, place: 2 },
+      ],
+      { as },
+    );
+    const moved = await patch(
+      '/api/note.json',
+      [
+        { id: 1, place: 2 },
+        { id: 2, place: null, text: 'c' },
+      ],
+      { as },
+    );
+    expect([moved.status, moved.json.results?.map(({ text }: any) => text)]).toEqual([200, ['a', 'c']]);
+    for (const { version } of moved.json.results) expect(version).toBeGreaterThan(1);
+    const taken = await post('/api/note.json', [{ text: 'd', owner, place: 2 }], { as });
+    expect([taken.status, taken.json.index]).toEqual([409, 0]);
   });
 
   test('a list has one idempotency key', async () => {
