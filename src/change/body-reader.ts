@@ -75,6 +75,15 @@ export async function readBody(
   return { values, violations: reader.violations };
 }
 
+/** Checks an item that only names a row: its key and type must be those of the row, and it has no other fields. */
+export function checkItem(plan: WritePlan, item: Values, entity: object): void {
+  checkIdentity(plan, item, entity, '');
+  const own = [...new Set([plan.idKey, ...plan.keyParts.map(({ name }) => name)])];
+  const accepted = new Set([...own, 'id', plan.typeKey, 'type']);
+  const field = Object.keys(item).find((key) => !accepted.has(key));
+  if (field !== undefined) throw problem('unknown_field', { field, allowed: [...own, '_if_match'].join(', ') });
+}
+
 function checkIdentity(plan: WritePlan, body: Values, entity: object | null, path: string): void {
   for (const key of new Set([plan.idKey, 'id'])) {
     if (!Object.hasOwn(body, key)) continue;
@@ -334,13 +343,13 @@ function wrongType(propertyPath: string, expected: string): Violation {
   return violationOf(propertyPath, `must be ${expected}`, 'type', { expected });
 }
 
-/** The class of a new entity: `type` chooses it if the model has several. */
-export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Values): EntityMetadata {
+/** The class of a new entity: `type` chooses it if the model has several. `path` is that of the body, with a dot at its end. */
+export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Values, path: string): EntityMetadata {
   const key = Object.hasOwn(body, typeKey) ? typeKey : 'type';
   if (metas.length === 1 && !Object.hasOwn(body, key)) return metas[0] as EntityMetadata;
   const chosen = metas.find((meta) => typeOf(meta) === body[key]);
   if (chosen) return chosen;
   // if there is only one class, a wrong type is found when the body is read
   if (metas.length === 1) return metas[0] as EntityMetadata;
-  throw problem('unknown_type', { field: typeKey, allowed: metas.map(typeOf).join(', ') });
+  throw problem('unknown_type', { field: path + typeKey, allowed: metas.map(typeOf).join(', ') });
 }

@@ -181,6 +181,56 @@ describe.each(databases)('bulk writes on %s', (kind) => {
     expect(await names()).toEqual(['Ada']);
   });
 
+  test('PATCH names the item that takes the value of another row, in either order', async () => {
+    await post('/api/person.json', [{ name: 'a', email: 'a' }, { name: 'b' }, { name: 'c', email: 'c' }]);
+    for (const [list, index] of [
+      [
+        [
+          { id: 1, name: 'x' },
+          { id: 2, email: 'c' },
+        ],
+        1,
+      ],
+      [
+        [
+          { id: 3, email: 'a' },
+          { id: 1, name: 'x' },
+        ],
+        0,
+      ],
+      [
+        [
+          { id: 1, name: 'x' },
+          { id: 3, email: 'a' },
+        ],
+        1,
+      ],
+      [
+        [
+          { id: 1, email: 'n' },
+          { id: 2, name: 'x' },
+          { id: 3, email: 'n' },
+        ],
+        2,
+      ],
+    ] as const) {
+      const refused = await patch('/api/person.json', list);
+      expect([refused.status, refused.json.code, refused.json.index]).toEqual([409, 'conflict_unique', index]);
+    }
+    expect(await names()).toEqual(['a', 'b', 'c']);
+  });
+
+  test.each([
+    ['another field', { id: 1, name: 'a' }, 'unknown_field'],
+    ['a misspelt _if_match', { id: 1, if_match: '*' }, 'unknown_field'],
+    ['another type', { id: 1, type: 'center' }, 'identity_mismatch'],
+  ])('DELETE rejects an item with %s', async (_, item, code) => {
+    await post('/api/person.json', [{ name: 'a' }, { name: 'b' }]);
+    const refused = await remove('/api/person.json', [{ id: 2, type: 'person' }, item]);
+    expect([refused.status, refused.json.code, refused.json.index]).toEqual([400, code, 1]);
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
   test('a list that is too long returns 413, and its items are not read', async () => {
     const refused = await post('/api/person.json', new Array(100_000).fill(1));
     expect([refused.status, refused.json.code]).toEqual([413, 'too_many_items']);
