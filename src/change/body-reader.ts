@@ -3,10 +3,10 @@ import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
 import { keyText, valuesOf } from '../model/composite-key.ts';
-import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
+import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -242,9 +242,11 @@ class FieldReader {
     if (json.length > mostItems)
       return this.#refuse(violationOf(path, `must not have more than ${mostItems} items`, 'too_many', { max: mostItems }));
     const items: unknown[] = [];
+    const retain = retainedInItems(field, current);
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= maxViolations) return undefined;
-      items.push(await this.#embeddable(field, item, null, mode, `${path}[${position}]`));
+      const made = await this.#embeddable(field, item, null, mode, `${path}[${position}]`);
+      items.push(retain && isObject(made) ? retain(made, item) : made);
     }
     // the mapper cannot create a list with holes
     return items.includes(undefined) ? undefined : items;
@@ -287,28 +289,6 @@ class FieldReader {
 function referenceText(item: unknown): string | null {
   const parts = isObject(item) ? Object.values(item) : [item];
   return parts.some((part) => typeof part === 'object' && part !== null) ? null : JSON.stringify(item);
-}
-
-/**
- * A nullable embedded object with only those parts that bodies cannot set, or that the caller cannot see. They stay if null or nothing
- * is sent, which clears only parts that the caller can set. Undefined if there are no such parts. A required object is a violation then,
- * whatever its parts are: otherwise the status would reveal whether they have values.
- */
-function retainedParts(field: WritableField, current: Values | null): unknown {
-  const embedded = field.kind === 'embedded' && field.nullable && !field.array ? current?.[field.property] : null;
-  if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
-  const plan = field.plans.length === 1 ? field.plans[0] : undefined;
-  const hidden = plan && hiddenParts(plan, embedded as Values);
-  if (!plan || !hidden || Object.values(hidden).every((part) => part === null || part === undefined)) return undefined;
-  const cleared = Object.fromEntries([...plan.fields.values()].map(({ property }) => [property, null]));
-  return { ...cleared, ...hidden };
-}
-
-function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
-  const isSet = ({ name, unseen }: WritableField) => !unseen || Object.hasOwn(sent, name);
-  const settable = new Set([...fields.values()].filter(isSet).map(({ property }) => property));
-  const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name as string));
-  return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
 }
 
 function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Values, path: string): EmbeddedPlan {

@@ -85,7 +85,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       expect(few).toEqual(
         many.filter((name) => !/diagnosis|score|badge|remark|history|summary|guardian|staff|visits|pager|door/.test(name)),
       );
-      expect(few).toEqual(['id', 'name', 'address.city', 'doctor.id', 'doctor.name']);
+      expect(few).toEqual(['id', 'name', 'address.city', 'stays', 'doctor.id', 'doctor.name']);
     });
 
     test('HEAD does not reveal the length of a value', async () => {
@@ -307,6 +307,14 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       expect(answer.status).toBe(200);
       expect(await doorOf()).toEqual(before);
       await target.rows(`update patient set address_city = 'city 4', doctor_id = 2 where id = 4`);
+    });
+
+    test('an item that stays in an embedded list keeps its unseen parts', async () => {
+      const doors = async () => (await get('/patient/5.json', medic)).json.stays.map(({ door }: any) => door);
+      const [first, second] = await doors();
+      const stays = [{ city: 'new' }, { city: 'city 6' }, { city: 'city 5' }];
+      expect((await target.send('PATCH', '/patient/5.json', { as, json: { stays } })).status).toBe(200);
+      expect(await doors()).toEqual([null, second, first]);
     });
 
     divided.each([

@@ -44,6 +44,7 @@ const patient = defineEntity({
     history: p.json<unknown>().nullable().groups('read:medical', 'write:medical'),
     summary: p.string().persist(false).getter().groups('read:medical'),
     address: () => p.embedded(Address).nullable().groups('read', 'write'),
+    stays: () => p.embedded(Address).array().nullable().groups('read', 'write'),
     doctor: () => p.manyToOne(Doctor).nullable().groups('read', 'write'),
     guardian: () => p.manyToOne(Doctor).nullable().groups('read:medical', 'write:medical'),
     staff: () => p.manyToMany(Doctor).groups('read:medical', 'write:medical'),
@@ -209,6 +210,8 @@ async function seedWard(em: EntityManager): Promise<void> {
       diary: `${marker}diary-${id}`,
       history: { [`${marker}history-${id}`]: id },
       address: { city: `city ${id}`, door: `${marker}door-${id}` },
+      // two of them look the same without their doors
+      stays: [id, id + 1, id].map((number, i) => ({ city: `city ${number}`, door: `${marker}stay-${i}` })),
       doctor: 1 + (id % 3),
       guardian: 1 + ((id + 1) % 3),
       staff: [1, 2],
