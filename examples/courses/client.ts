@@ -265,6 +265,11 @@ export interface PersonPatch {
   center?: CenterReference;
 }
 
+export interface PersonReference {
+  type?: "person";
+  id: number;
+}
+
 export interface PersonReplace {
   firstName: string;
   lastName: string;
@@ -690,10 +695,10 @@ export function createClient(options: ClientOptions) {
       get: (id: number, options: CallOptions = {}): Promise<Course> => send('GET', `/api/course/${part(id)}.json`, options),
       /** Update a course */
       update: (id: number, body: CoursePatch, options: CallOptions & Condition & Once = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...options }),
-      /** Course: participation */
-      participationPost: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
-      /** Course: participation */
-      participationDelete: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Add to the participations of a course */
+      addParticipation: (id: number, body: PersonReference, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Remove from the participations of a course */
+      removeParticipation: (id: number, body: PersonReference, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
       /** Add to the tags of a course */
       addTag: (id: number, body: TagReference, options: CallOptions & Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
       /** Remove from the tags of a course */

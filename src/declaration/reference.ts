@@ -1,4 +1,4 @@
-import { appMain, block, root, routes } from './schema.ts';
+import { appMain, appMainKeys, root, routes } from './schema.ts';
 import { type Key, type MapShape, type ObjectShape, optionFor, type Shape } from './shape.ts';
 
 interface Line {
@@ -20,7 +20,7 @@ export type WrapComment = (text: string, column: number) => readonly string[];
 
 /** All keys with their defaults, as YAML that can be read as configuration. */
 export function referenceText(wrap: WrapComment = (text) => [text]): string {
-  const lines = [{ text: 'app_main:', doc: root.keys.app_main.doc }, ...objectLines(appMain, {}, '  ')];
+  const lines = [{ text: 'app_main:', doc: appMainKeys.root.doc }, ...objectLines(appMain, {}, '  ')];
   const blocks = Object.entries(root.keys).filter(([name]) => name.startsWith('when@'));
   return [
     ...introduction.flatMap((line) => wrap(line, 2)).map((line) => `# ${line}`),
@@ -31,7 +31,7 @@ export function referenceText(wrap: WrapComment = (text) => [text]): string {
     ...aligned(
       blocks.flatMap(([name, { doc }]) => [
         { text: `# ${name}:`, doc },
-        { text: '#   app_main:', doc: block.keys.app_main.doc },
+        { text: '#   app_main:', doc: appMainKeys.block.doc },
       ]),
       wrap,
     ),

@@ -5,8 +5,8 @@ const reservedClasses = new Set(
     .split(' '),
 );
 
-/** Properties that every object has, or whose presence changes how an object is treated. */
-const reservedProperties = new Set([...Object.getOwnPropertyNames(Object.prototype), 'toJSON', 'then']);
+/** Properties that every object has, that MikroORM rejects, or whose presence changes how an object is treated. */
+const reservedProperties = new Set([...Object.getOwnPropertyNames(Object.prototype), 'prototype', 'toJSON', 'then']);
 
 /** `order_items`, `ORDER ITEMS` and `orderItems` → `OrderItems`. */
 export function className(table: string): string {

@@ -1,7 +1,7 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { valueProblem } from '../change/conflict.ts';
-import type { ColumnValue } from '../change/plain-body.ts';
+import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { keyFrom, keyText } from '../model/composite-key.ts';
@@ -11,7 +11,8 @@ import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { Reading } from '../query/rows/row-texts.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { isSeenText } from '../query/visibility/visibility-columns.ts';
-import { type ItemErrors, locateUnique } from './item-errors.ts';
+import { locateConflict, type WantedRow } from './conflict-item.ts';
+import type { ItemErrors } from './item-errors.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import type { SeenReferences } from './row-changes.ts';
 import type { Check } from './row-code.ts';
@@ -29,6 +30,9 @@ interface Group {
   readonly columns: readonly ColumnValue[];
   readonly indexes: readonly number[];
 }
+
+/** Rows that are inserted within a few milliseconds. */
+const mostQuick = 200;
 
 type Rows = readonly (readonly ColumnValue[])[];
 
@@ -102,12 +106,14 @@ export class RowInserts {
     const reading = await store.readingWithVisibility(request);
     const keys: unknown[][][] = [];
     // a step whose parameters do not depend on the one before is sent without waiting
+    const mayTakeLong = all.length > mostQuick;
     const steps = groups.map((group, i): Step => {
       const { params, sql } = this.#insert(group, all, seen ?? new Map());
       const statement = statementOf(`${sql} returning ${this.#keys}`, true);
-      if (i === 0) return { statement, parameters: params };
+      if (i === 0) return { statement, parameters: params, mayTakeLong };
       return {
         statement,
+        mayTakeLong,
         parameters: (before) => {
           keys[i - 1] = before;
           return params;
@@ -203,7 +209,7 @@ export class RowInserts {
     const names = columns.map(({ column }) => column).join(', ');
     const values = columns.map((_, i) => `c${i}`).join(', ');
     const sql =
-      `with _rows as (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
+      `with _rows as materialized (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
       `select ${values} from _rows${where}${source.order}`;
     return { sql, params };
   }
@@ -221,10 +227,14 @@ export class RowInserts {
     try {
       return await writer.change(steps);
     } catch (error) {
-      const valueAt = (index: number, column: string) => all[index]?.find((one) => one.column === column)?.value;
+      const rowOf = (columns: readonly ColumnValue[], index: number): WantedRow => ({
+        index,
+        key: null,
+        column: (name) => columns.find(({ column }) => column === name),
+      });
+      const rowsOf = (table: string) => (table === meta.root.tableName ? all.map(rowOf) : []);
       const groupsAt = () => groupsOf(request, mapper);
-      const inserted = { executor, mapper, meta, count: all.length, valueAt, groupsAt };
-      throw valueProblem(error) ?? (await locateUnique(error, inserted)) ?? error;
+      throw valueProblem(error) ?? (await locateConflict(error, { executor, mapper, rowsOf, groupsAt })) ?? error;
     }
   }
 }

@@ -1,6 +1,5 @@
 import { ApiController, type ApiRequest, type ModelQuery, problem } from 'declarest';
 import { Course } from '../models/course.ts';
-import { Person } from '../models/person.ts';
 import { centersOf, mayDo, userId } from '../security.ts';
 
 export class CourseController extends ApiController<Course> {
@@ -9,19 +8,6 @@ export class CourseController extends ApiController<Course> {
     query.andWhere({ center: { $in: centersOf(request.user) } });
     if (mayDo(request.user, 'ROLE_SUPERVISOR')) return;
     query.andWhere({ $or: [{ confidential: false }, { referrer: userId(request.user) }] });
-  }
-
-  /** Adds a person to the course, or ends their participation. The row of the course is locked, so nobody is added twice. */
-  async participationApi(id: number, request: ApiRequest) {
-    const course = await this.getEntity('participation', id, request);
-    const person = await this.deserialize(request, Person);
-    return this.transactional(course, async () => {
-      await course.participations.init();
-      const participation = request.method === 'POST' ? course.addPerson(person) : course.removePerson(person);
-      const violations = await this.validate(course);
-      if (violations.length > 0) return this.json(violations, { status: 422 });
-      return this.json(participation ?? person, { groups: ['read'] });
-    });
   }
 
   async closeApi(id: number, request: ApiRequest) {
