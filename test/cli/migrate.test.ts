@@ -306,9 +306,7 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
     expect(byHand).toContain('\n- change the database by hand, then run "declarest migrate up --baseline"\n');
     await query(database.url, 'drop table person');
     await query(database.url, 'create table other (id integer)');
-    expect((await migrate('up', directory, '--baseline')).err).toBe(
-      `${head}Person: the table person does not exist\n${remedy}`,
-    );
+    expect((await migrate('up', directory, '--baseline')).err).toBe(`${head}Person: the table person does not exist\n${remedy}`);
     expect((await migrate('status', directory)).out).toMatch(/: 0 applied, 1 pending\n$/);
   });
 
