@@ -344,11 +344,13 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** Checks a row again that was changed after access to it had been granted: it may be hidden now, or denied. */
   async #admitAgain({ action, entity }: { action: string; entity: object }, request: ApiRequest): Promise<void> {
-    const { admission, em } = stateOf(request, this.#runtime.framework.mapper);
+    const state = stateOf(request, this.#runtime.framework.mapper);
+    const { admission, em } = state;
     const { api, meta } = this.#runtime;
     const isVisible = !admission?.restriction || (await hasKey(em, meta, admission.restriction, admission.key, api.defaultSort));
     if (!isVisible) throw missing(this.#runtime, request);
     await this.checkAccess(action, request, entity);
+    state.forgetGroupVotes(entity);
     await decideGroups(this.#runtime, action, request);
   }
 
@@ -371,12 +373,13 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return query.clone().andWhere(isSelected(meta, em.getPlatform(), keys) as never) as AnyQueryBuilder;
   }
 
-  /** A response with a status and groups of its own. */
+  /** A response with a status and groups of its own. A response as the value is copied, with the options changed. */
   json(
     value: unknown,
     options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
   ): JsonReply {
-    return new JsonReply(value, options);
+    if (!(value instanceof JsonReply)) return new JsonReply(value, options);
+    return new JsonReply(value.value, { ...value, ...options, headers: { ...value.headers, ...options.headers } });
   }
 
   /**
