@@ -275,7 +275,8 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
 
   test('does not record a migration for a database that differs from the models', async () => {
     const directory = migratedApplication(`${name}, age: p.integer()`, database);
-    await query(database.url, 'create table person (id integer primary key, name text)');
+    const id = kind === 'sqlite' ? 'integer' : 'serial';
+    await query(database.url, `create table person (id ${id} primary key, name text)`);
     await migrate('create', directory);
     const { code, err } = await migrate('up', directory, '--baseline');
     expect(code).toBe(1);
@@ -298,9 +299,14 @@ describe.each(databases)('declarest migrate on %s', (kind) => {
       `declarest: no migration is applied, but the database already has tables that ${first} creates: person. It does not have everything:`,
     );
     expect(up.err.endsWith(`\n${remedy}`)).toBe(true);
+    // an update cannot add a required column to a table with rows
+    await query(database.url, "insert into person values (1, 'Ada')");
+    const { err: byHand } = await migrate('up', directory);
+    expect(byHand).not.toContain('set to update');
+    expect(byHand).toContain('\n- change the database by hand, then run "declarest migrate up --baseline"\n');
     await query(database.url, 'drop table person');
     await query(database.url, 'create table other (id integer)');
-    expect((await migrate('up', directory, '--baseline')).err).toBe(`${head}the table person does not exist\n${remedy}`);
+    expect((await migrate('up', directory, '--baseline')).err).toBe(`${head}Person: the table person does not exist\n${remedy}`);
     expect((await migrate('status', directory)).out).toMatch(/: 0 applied, 1 pending\n$/);
   });
 

@@ -70,7 +70,8 @@ async function trial(em: RequestEntityManager, sql: string): Promise<string[]> {
   }
 }
 
-async function isAddition(mapper: Mapper, { column, kind, table }: Difference): Promise<boolean> {
+/** Whether an update can add what is missing. */
+export async function isAddition(mapper: Mapper, { column, kind, table }: Difference): Promise<boolean> {
   if (kind === 'table') return true;
   if (kind !== 'column' || table.isView || !column) return false;
   return !needsRows(column) || !(await hasRows(mapper, table));
