@@ -68,8 +68,9 @@ function wordsOf(name: string): string[] {
   return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
 }
 
-/** What keeps a name from being used in statements; null if nothing does. MikroORM does not quote every character. */
+/** What keeps a name from being used; null if nothing does. MikroORM does not quote every character, and loses `__proto__`. */
 export function troubleIn(name: string): string | null {
+  if (name === '__proto__') return 'its name is __proto__';
   const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];
   return found === undefined ? null : `its name contains ${/\p{Cc}/u.test(found) ? 'a control character' : found}`;
 }
