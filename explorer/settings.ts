@@ -1,4 +1,4 @@
-/** What the server says about itself, in the tag `<meta name="declarest">` of the page. Everything else comes from the OpenAPI document. */
+/** The settings that the server writes into the tag `<meta name="declarest">` of the page. Everything else comes from the OpenAPI document. */
 export interface Settings {
   /** The path of the OpenAPI document. */
   readonly openapi: string;

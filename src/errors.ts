@@ -36,7 +36,7 @@ export const catalogue = entries({
   field_not_readable: {
     status: 400,
     title: 'Field not readable',
-    detail: 'the query parameter "fields" cannot select "{given}"; allowed: {allowed}',
+    detail: 'the query parameter "fields" cannot contain "{given}"; allowed: {allowed}',
   },
   aggregate_not_allowed: {
     status: 400,
@@ -185,7 +185,7 @@ export const catalogue = entries({
   database_read_only: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the database accepts no changes, such as a replica; nothing was changed',
+    detail: 'the database is read-only; nothing was changed',
   },
   database_full: {
     status: 507,

@@ -58,7 +58,7 @@ function withoutLabels(draft: Draft): unknown {
   return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (key === 'label' ? undefined : value)));
 }
 
-/** What was typed, on top of the row as another caller sees it. */
+/** The typed values, on top of the row as another caller sees it. */
 export function rebased(
   form: FieldOf<'object'>,
   base: Row,

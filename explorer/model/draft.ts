@@ -1,7 +1,7 @@
 import type { Field, FieldOf, ReferenceTarget, Variant } from './form-model.ts';
 import { idIn } from './key.ts';
 
-/** What a reference shows before its row is loaded. */
+/** The label of a reference before its row is loaded. */
 export interface ReferenceDraft {
   readonly model: string;
   readonly type: string | null;
@@ -9,7 +9,7 @@ export interface ReferenceDraft {
   readonly label: string;
 }
 
-/** What a person typed into a field. `null` is no value; texts are kept as typed, also wrong ones. */
+/** The input of a field. `null` means empty. Invalid texts are kept as typed. */
 export type Draft = string | boolean | null | ReferenceDraft | ObjectDraft | readonly Draft[];
 
 export interface ObjectDraft {
@@ -25,7 +25,7 @@ export interface Fault {
 
 type Label = (value: unknown) => string;
 
-/** What the form shows for a value. `undefined` is a value that is not there: the field shows its default. */
+/** The input that a form shows for a value. If the value is missing (`undefined`), it is the default of the field. */
 export function draftOf(field: Field, value: unknown, label: Label): Draft {
   if (value === undefined) return emptyDraft(field, label);
   if (value === null) return field.kind === 'json' ? 'null' : null;

@@ -1,7 +1,7 @@
 import { hasCompositeId, type Operation } from './document.ts';
 import { compositeId } from './key.ts';
 
-/** What the address shows. `query` is the query string of the request, and of the address. */
+/** The view that the address names. `query` is the query string of the request, and of the address. */
 export type View =
   | { readonly kind: 'home' }
   | { readonly kind: 'list'; readonly api: string; readonly query: string }

@@ -68,7 +68,7 @@ function wordsOf(name: string): string[] {
   return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
 }
 
-/** What keeps a name from being used; null if nothing does. MikroORM does not quote every character, and loses `__proto__`. */
+/** The reason why a name cannot be used; null if it can. MikroORM does not quote every character, and loses `__proto__`. */
 export function troubleIn(name: string): string | null {
   if (name === '__proto__') return 'its name is __proto__';
   const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];

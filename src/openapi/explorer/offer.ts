@@ -14,8 +14,8 @@ import { explorerFiles } from './files.ts';
 import { isNavigation } from './navigation.ts';
 
 /**
- * Shows browsers a page for what programs get as JSON, outside production: the explorer for a list or an entity, and a page that
- * helps for 401, 403 and 404. Must be called before the routes of the application and plugins that compress are registered.
+ * Outside production, sends browsers a page instead of JSON: the explorer for a list or an entity, and a page with the next step
+ * for 401, 403 and 404. Must be called before the routes of the application and plugins that compress are registered.
  */
 export function offerExplorer(app: FastifyInstance, described: Described, parts: ServedParts, explains = false): void {
   const { declaration, directory, records } = described;
