@@ -21,6 +21,7 @@ import type { Find, Observer } from './actions/start/observer.ts';
 import { type Application, type ApplicationOptions, declaresBodies, instancesOf, loadApplication } from './application.ts';
 import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
+import { separateEarlyUpdates } from './change/early-updates.ts';
 import { countLinks } from './change/link-versions.ts';
 import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
@@ -125,6 +126,7 @@ export async function mountApplication(
     throw error;
   }
   countLinks(mapper);
+  separateEarlyUpdates(mapper);
   const watch = { ...statements, sent: application.onStatement };
   const executor = createExecutor(mapper, watch, { bytes: declaration.server.responseLimit });
   const cursors = createCursors(mapper, watch);

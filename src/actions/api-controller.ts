@@ -344,11 +344,13 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** Checks a row again that was changed after access to it had been granted: it may be hidden now, or denied. */
   async #admitAgain({ action, entity }: { action: string; entity: object }, request: ApiRequest): Promise<void> {
-    const { admission, em } = stateOf(request, this.#runtime.framework.mapper);
+    const state = stateOf(request, this.#runtime.framework.mapper);
+    const { admission, em } = state;
     const { api, meta } = this.#runtime;
     const isVisible = !admission?.restriction || (await hasKey(em, meta, admission.restriction, admission.key, api.defaultSort));
     if (!isVisible) throw missing(this.#runtime, request);
     await this.checkAccess(action, request, entity);
+    state.forgetGroupVotes(entity);
     await decideGroups(this.#runtime, action, request);
   }
 

@@ -1,9 +1,10 @@
 import type { ApiRequest } from '../access/user.ts';
-import { isObject } from '../change/body-reader.ts';
+import { checkItem, isObject } from '../change/body-reader.ts';
 import type { Executor } from '../database/executor.ts';
 import type { BulkMethod } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
 import type { ActiveGroups } from '../model/groups.ts';
+import { metaOfEntity } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { isExport } from '../serialization/formats.ts';
@@ -182,7 +183,9 @@ export class BulkActions {
     const keys = items.map(({ key }) => key);
     await untilCommit(state, async () => {
       const removed = await this.#entities.remove(request, keys, restriction, async (found) => {
-        const rows = await this.#admitted(items, found, new ItemErrors());
+        const errors = new ItemErrors();
+        const rows = await this.#admitted(items, found, errors);
+        await errors.each(items, ({ request: item }, index) => this.#checkItem(item, (rows[index] as Found).entity));
         return rows.map(({ entity }) => entity);
       });
       await this.#afterCommit(
@@ -220,6 +223,12 @@ export class BulkActions {
       rows.push(row);
     });
     return rows;
+  }
+
+  #checkItem(item: ApiRequest, entity: object): void {
+    const { mapper } = this.#api.framework;
+    const plan = this.#api.framework.deserializer(groupsOf(item, mapper)).planFor(metaOfEntity(mapper, entity));
+    checkItem(plan, item.body as Record<string, unknown>, entity);
   }
 
   #newItem(request: ApiRequest) {

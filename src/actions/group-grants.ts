@@ -139,21 +139,16 @@ export class GroupGrants {
 
   async #asked(request: ApiRequest, subject: object | null): Promise<number> {
     const user = userOf(request);
+    const votes = stateOf(request, this.#granting.mapper).groupVotesOn(subject);
     let mask = this.#ofUser(request);
     for (const [i, { guard, role }] of this.#roles.entries()) {
       if (!guard.readsSubject) continue;
-      const granted = subject ? guard.grants(subject, user, request) : this.#withoutRow(request, guard, role);
-      if (await granted) mask |= 1 << i;
+      // a voter is asked once per request and row, and once without a row, however often the result is needed
+      const known = votes.get(role) ?? guard.grants(subject, user, request);
+      votes.set(role, known);
+      if (await known) mask |= 1 << i;
     }
     return mask;
-  }
-
-  /** Calls a voter at most once per request with a null subject, however often the result is needed. */
-  #withoutRow(request: ApiRequest, guard: Guard, role: string): boolean | Promise<boolean> {
-    const { groupVotes } = stateOf(request, this.#granting.mapper);
-    const known = groupVotes.get(role) ?? guard.grants(null, userOf(request), request);
-    groupVotes.set(role, known);
-    return known;
   }
 
   #set(own: number, inside: number): ActiveGroups {

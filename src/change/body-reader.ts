@@ -3,10 +3,10 @@ import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
 import { keyText, valuesOf } from '../model/composite-key.ts';
-import { ownProperties } from '../model/field-plan.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
+import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -73,6 +73,15 @@ export async function readBody(
     if (field.metadata.primary && values[field.property] === '') reader.violations.push(missingValue(path + field.name));
   }
   return { values, violations: reader.violations };
+}
+
+/** Checks an item that only names a row: its key and type must be those of the row, and it has no other fields. */
+export function checkItem(plan: WritePlan, item: Values, entity: object): void {
+  checkIdentity(plan, item, entity, '');
+  const own = [...new Set([plan.idKey, ...plan.keyParts.map(({ name }) => name)])];
+  const accepted = new Set([...own, 'id', plan.typeKey, 'type']);
+  const field = Object.keys(item).find((key) => !accepted.has(key));
+  if (field !== undefined) throw problem('unknown_field', { field, allowed: [...own, '_if_match'].join(', ') });
 }
 
 function checkIdentity(plan: WritePlan, body: Values, entity: object | null, path: string): void {
@@ -233,9 +242,11 @@ class FieldReader {
     if (json.length > mostItems)
       return this.#refuse(violationOf(path, `must not have more than ${mostItems} items`, 'too_many', { max: mostItems }));
     const items: unknown[] = [];
+    const retain = retainedInItems(field, current);
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= maxViolations) return undefined;
-      items.push(await this.#embeddable(field, item, null, mode, `${path}[${position}]`));
+      const made = await this.#embeddable(field, item, null, mode, `${path}[${position}]`);
+      items.push(retain && isObject(made) ? retain(made, item) : made);
     }
     // the mapper cannot create a list with holes
     return items.includes(undefined) ? undefined : items;
@@ -280,27 +291,6 @@ function referenceText(item: unknown): string | null {
   return parts.some((part) => typeof part === 'object' && part !== null) ? null : JSON.stringify(item);
 }
 
-/**
- * An embedded object with only those parts that bodies cannot set, or that the caller cannot see. They stay if null or nothing is sent, which
- * clears only parts that the caller can set. Undefined if there are no such parts.
- */
-function retainedParts(field: WritableField, current: Values | null): unknown {
-  const embedded = field.kind === 'embedded' && !field.array ? current?.[field.property] : null;
-  if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
-  const plan = field.plans.length === 1 ? field.plans[0] : undefined;
-  const hidden = plan && hiddenParts(plan, embedded as Values);
-  if (!plan || !hidden || Object.values(hidden).every((part) => part === null || part === undefined)) return undefined;
-  const cleared = Object.fromEntries([...plan.fields.values()].map(({ property }) => [property, null]));
-  return { ...cleared, ...hidden };
-}
-
-function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
-  const isSet = ({ name, unseen }: WritableField) => !unseen || Object.hasOwn(sent, name);
-  const settable = new Set([...fields.values()].filter(isSet).map(({ property }) => property));
-  const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name as string));
-  return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
-}
-
 function chooseEmbeddable(plans: readonly EmbeddedPlan[], json: Values, path: string): EmbeddedPlan {
   const chosen =
     plans.length === 1
@@ -333,13 +323,13 @@ function wrongType(propertyPath: string, expected: string): Violation {
   return violationOf(propertyPath, `must be ${expected}`, 'type', { expected });
 }
 
-/** The class of a new entity: `type` chooses it if the model has several. */
-export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Values): EntityMetadata {
+/** The class of a new entity: `type` chooses it if the model has several. `path` is that of the body, with a dot at its end. */
+export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, body: Values, path: string): EntityMetadata {
   const key = Object.hasOwn(body, typeKey) ? typeKey : 'type';
   if (metas.length === 1 && !Object.hasOwn(body, key)) return metas[0] as EntityMetadata;
   const chosen = metas.find((meta) => typeOf(meta) === body[key]);
   if (chosen) return chosen;
   // if there is only one class, a wrong type is found when the body is read
   if (metas.length === 1) return metas[0] as EntityMetadata;
-  throw problem('unknown_type', { field: typeKey, allowed: metas.map(typeOf).join(', ') });
+  throw problem('unknown_type', { field: path + typeKey, allowed: metas.map(typeOf).join(', ') });
 }

@@ -44,8 +44,9 @@ export function conflictProblem(given: unknown, mapper: Mapper, groups: ActiveGr
     const properties = columns
       .map((column) => propertyOf(mapper, table, column))
       .flatMap((property) => nameOf(property, groups) ?? []);
-    const model = meta ? modelName(meta) : 'row';
-    return problem('conflict_unique', { model, properties: properties.join(', ') || 'a unique property' }, { cause: error });
+    // a reference to a composite key has several columns
+    const names = [...new Set(properties)].join(', ') || 'a unique property';
+    return problem('conflict_unique', { model: meta ? modelName(meta) : 'row', properties: names }, { cause: error });
   }
   if (error instanceof NotNullConstraintViolationException) {
     const { table, columns } = broken();

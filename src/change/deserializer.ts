@@ -74,7 +74,7 @@ export class Deserializer {
     within: NestedField | null,
   ): Promise<Created> {
     const concrete = metas.flatMap((meta) => concreteClasses(this.#mapper, meta));
-    const own = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body));
+    const own = this.planFor(chooseClass(concrete, this.planFor(metas[0] as EntityMetadata).typeKey, body, path));
     const plan = within ? planWithin(own, within.property) : own;
     const split = nested.size > 0 ? splitBody(plan, body, nested) : { body, lists: [] };
     const { values, violations } = await this.#read(plan, split.body, null, 'create', scope, path);

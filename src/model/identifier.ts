@@ -59,8 +59,8 @@ function partsOf(property: EntityProperty): KeyPart[] {
   });
 }
 
-/** A cast with a length or precision would cut off a value. */
-function bareType(type: string | undefined): string {
+/** The type of a column for casts: one with a length or precision would cut off a value. */
+export function bareType(type: string | undefined): string {
   const bare = String(type ?? 'text').replace(/\s*\([^)]*\)/, '');
   return /^(var)?char|^character varying/i.test(bare) ? 'text' : bare;
 }

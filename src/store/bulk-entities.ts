@@ -13,9 +13,10 @@ import { amongAny, asRow, hasOneOf, isSelected, keyColumnsOf } from '../model/ke
 import { keysAmong } from '../query/entities/keys.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { nextTurn } from '../response/turn.ts';
+import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { FoundEntity } from './entity-store.ts';
 import { referringTo, touchReferring } from './inbound-versions.ts';
-import { columnValue, locateUnique, ofItem } from './item-errors.ts';
+import { ofItem } from './item-errors.ts';
 import type { Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import { inTransaction } from './transaction.ts';
@@ -124,9 +125,9 @@ export class BulkEntities {
     } catch (error) {
       const entities = written();
       if (entities.length === 0) throw error;
-      const valueAt = (index: number, column: string) => columnValue(this.#mapper, this.#meta, entities[index] as object, column);
-      const place = { executor: this.#executor, mapper: this.#mapper, meta: this.#meta, count: entities.length };
-      throw (await locateUnique(error, { ...place, valueAt, groupsAt })) ?? error;
+      const isNew = request.method === 'POST';
+      const rowsOf = (table: string) => rowsOfEntities(this.#mapper, entities, isNew, table);
+      throw (await locateConflict(error, { executor: this.#executor, mapper: this.#mapper, rowsOf, groupsAt })) ?? error;
     }
   }
 

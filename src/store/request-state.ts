@@ -8,6 +8,9 @@ import type { Identifier } from '../model/identifier.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
 
+/** Whether roles of groups are granted, by role. */
+type GroupVotes = Map<string, boolean | Promise<boolean>>;
+
 /** The state of one attempt at a request. */
 export class RequestState {
   readonly request: ApiRequest;
@@ -40,8 +43,11 @@ export class RequestState {
   /** The groups that apply to the caller; null until the request is admitted. */
   groups: ActiveGroups | null = null;
 
-  /** The decisions about roles of groups with a null subject, by role. */
-  readonly groupVotes = new Map<string, boolean | Promise<boolean>>();
+  /** The decisions about roles of groups without a row, by role. */
+  readonly #groupVotes: GroupVotes = new Map();
+
+  /** The same with a row. */
+  readonly #rowGroupVotes = new WeakMap<object, GroupVotes>();
 
   /** The fields of a list that the request chose; null: all of them. */
   choice: FieldChoice | null = null;
@@ -77,6 +83,18 @@ export class RequestState {
   get em(): RequestEntityManager {
     this.#em ??= this.#mapper.em.fork({ flushMode: FlushMode.COMMIT }) as RequestEntityManager;
     return this.#em;
+  }
+
+  /** The decisions about roles of groups with a row, or without one. */
+  groupVotesOn(row: object | null): GroupVotes {
+    const votes = row ? (this.#rowGroupVotes.get(row) ?? new Map()) : this.#groupVotes;
+    if (row) this.#rowGroupVotes.set(row, votes);
+    return votes;
+  }
+
+  /** Lets voters decide again about a row that another request has changed. */
+  forgetGroupVotes(row: object): void {
+    this.#rowGroupVotes.delete(row);
   }
 
   /** The number of entities that MikroORM knows for the request. */

@@ -11,7 +11,8 @@ import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { Reading } from '../query/rows/row-texts.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { isSeenText } from '../query/visibility/visibility-columns.ts';
-import { type ItemErrors, locateUnique } from './item-errors.ts';
+import { locateConflict, type WantedRow } from './conflict-item.ts';
+import type { ItemErrors } from './item-errors.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import type { SeenReferences } from './row-changes.ts';
 import type { Check } from './row-code.ts';
@@ -226,10 +227,14 @@ export class RowInserts {
     try {
       return await writer.change(steps);
     } catch (error) {
-      const valueAt = (index: number, column: string) => all[index]?.find((one) => one.column === column)?.value;
+      const rowOf = (columns: readonly ColumnValue[], index: number): WantedRow => ({
+        index,
+        key: null,
+        column: (name) => columns.find(({ column }) => column === name),
+      });
+      const rowsOf = (table: string) => (table === meta.root.tableName ? all.map(rowOf) : []);
       const groupsAt = () => groupsOf(request, mapper);
-      const inserted = { executor, mapper, meta, count: all.length, valueAt, groupsAt };
-      throw valueProblem(error) ?? (await locateUnique(error, inserted)) ?? error;
+      throw valueProblem(error) ?? (await locateConflict(error, { executor, mapper, rowsOf, groupsAt })) ?? error;
     }
   }
 }

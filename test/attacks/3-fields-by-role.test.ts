@@ -85,7 +85,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       expect(few).toEqual(
         many.filter((name) => !/diagnosis|score|badge|remark|history|summary|guardian|staff|visits|pager|door/.test(name)),
       );
-      expect(few).toEqual(['id', 'name', 'address.city', 'doctor.id', 'doctor.name']);
+      expect(few).toEqual(['id', 'name', 'address.city', 'stays', 'doctor.id', 'doctor.name']);
     });
 
     test('HEAD does not reveal the length of a value', async () => {
@@ -309,6 +309,27 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       await target.rows(`update patient set address_city = 'city 4', doctor_id = 2 where id = 4`);
     });
 
+    test('an item that stays in an embedded list keeps its unseen parts', async () => {
+      const doors = async () => (await get('/patient/5.json', medic)).json.stays.map(({ door }: any) => door);
+      const [first, second] = await doors();
+      const stays = [{ city: 'new' }, { city: 'city 6' }, { city: 'city 5' }];
+      expect((await target.send('PATCH', '/patient/5.json', { as, json: { stays } })).status).toBe(200);
+      expect(await doors()).toEqual([null, second, first]);
+    });
+
+    divided.each([
+      ['PATCH', { place: null }],
+      ['PUT', { reason: 'reason 3', patient: { id: 3 }, place: null }],
+      ['PUT', { reason: 'reason 3', patient: { id: 3 } }],
+    ])('%s %j without a required embedded object does not tell whether its unseen parts have values', async (method, json) => {
+      const send = () => target.send(method as string, '/visit/3.json', { as, json });
+      const withDoor = await send();
+      expect([withDoor.status, withDoor.json.violations?.[0].propertyPath]).toEqual([422, 'place']);
+      await target.rows('update visit set place_door = null where id = 3');
+      expect(withoutMoment(await send())).toEqual(withoutMoment(withDoor));
+      await target.rows(`update visit set place_door = '${marker}door-3' where id = 3`);
+    });
+
     test('a conflict with an unseen unique column does not name it', async () => {
       const privileged = await target.send('PATCH', '/patient/2.json', { as: medic, json: { badge: `${marker}badge-1` } });
       expect([privileged.status, privileged.text.includes('badge')]).toEqual([409, true]);
@@ -372,7 +393,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       ['POST', '/patient.json', { name: 'kept', diagnosis: `${marker}kept` }],
       ['PATCH', '/patient/2.json', { diagnosis: `${marker}kept` }],
       ['PATCH', '/patient/2.json', { name: 'patient 2' }],
-      ['PUT', '/visit/2.json', { reason: 'reason 2', patient: { id: 2 } }],
+      ['PUT', '/visit/2.json', { reason: 'reason 2', place: {}, patient: { id: 2 } }],
     ])('is not replaced by the idempotency key of %s %s %j', async (method, path, json) => {
       const headers = { 'idempotency-key': `key of ${method} ${JSON.stringify(json)}` };
       const send = (user: typeof nurse) => target.send(method as string, path as string, { as: user, headers, json });

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ApiController, type User, Voter } from '../../src/index.ts';
+import { ApiController, type ApiRequest, type User, Voter } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
@@ -46,6 +46,17 @@ class HookedController extends ApiController {
   override async afterValidation() {}
 }
 
+/** Names groups itself. */
+class NamingController extends ApiController {
+  async namedApi(id: number, request: ApiRequest) {
+    return this.json(await this.getEntity('named', id, request), { groups: ['read', 'read:area', 'read:own'] });
+  }
+  async renamedApi(id: number, request: ApiRequest) {
+    const given = await this.deserialize(request, Book, { groups: ['write', 'write:own'] });
+    return this.json(given, { groups: ['read:own'] });
+  }
+}
+
 class RestrictedController extends ApiController {
   override customizeQuery(_action: string, _request: Any, query: Any) {
     query.andWhere({ id: { $lt: 100 } });
@@ -80,6 +91,13 @@ function optionsOf(url: string): Any {
         book: { class: Book, base_path: '/book', groups, actions, ...list },
         hooked: { class: Book, base_path: '/hooked', controller: HookedController, groups, actions, ...list },
         restricted: { class: Book, base_path: '/restricted', controller: RestrictedController, groups, actions, ...list },
+        naming: {
+          class: Book,
+          base_path: '/naming',
+          controller: NamingController,
+          groups,
+          actions: { named: { methods: { GET: true, POST: true } }, renamed: { methods: { POST: true } } },
+        },
         plain: { class: Book, base_path: '/plain', actions },
         short: {
           class: Book,
@@ -92,7 +110,7 @@ function optionsOf(url: string): Any {
     },
     models: [Shelf, Book],
     voters: [GroupVoter],
-    controllers: [HookedController, RestrictedController],
+    controllers: [HookedController, NamingController, RestrictedController],
     seed: (em: Any) => {
       const shelf = em.create(Shelf, { name: 'shelf', room: 'room' });
       for (const title of ['one', 'two', 'three']) em.create(Book, { title, price: 1, note: 'note', shelf });
@@ -198,6 +216,18 @@ describe.each(databases)('voters of groups, on %s', (kind) => {
       expect(calls).toEqual([]);
     },
   );
+
+  test.each([
+    ['GET', '/naming/1/named.json', undefined],
+    ['POST', '/naming/1/named.json', undefined],
+    ['POST', '/naming/1/renamed.json', { title: 'new' }],
+  ])('are called once at most if a handler names groups: %s %s', async (method, path, json) => {
+    for (const as of [ann, bob]) {
+      expect(await send(as, method, path, json)).toBe(200);
+      expect(calls).toContain('OWNER row');
+      expect([...calls].sort()).toEqual([...new Set(calls)].sort());
+    }
+  });
 
   test('are not called for an action that overrides the groups', async () => {
     for (const method of ['GET', 'HEAD']) {

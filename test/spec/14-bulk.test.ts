@@ -25,6 +25,7 @@ const Note = defineEntity({
     id: p.integer().primary().groups('read'),
     text: p.string().groups('read', 'write'),
     owner: p.string().nullable().groups('read', 'write'),
+    place: p.integer().nullable().unique().groups('write'),
     version: p.integer().version().groups('read'),
   },
 });
@@ -178,6 +179,56 @@ describe.each(databases)('bulk writes on %s', (kind) => {
     ]);
     expect([refused.status, refused.json.code, refused.json.index]).toEqual([409, 'conflict_unique', 1]);
     expect(await names()).toEqual(['Ada']);
+  });
+
+  test('PATCH names the item that takes the value of another row, in either order', async () => {
+    await post('/api/person.json', [{ name: 'a', email: 'a' }, { name: 'b' }, { name: 'c', email: 'c' }]);
+    for (const [list, index] of [
+      [
+        [
+          { id: 1, name: 'x' },
+          { id: 2, email: 'c' },
+        ],
+        1,
+      ],
+      [
+        [
+          { id: 3, email: 'a' },
+          { id: 1, name: 'x' },
+        ],
+        0,
+      ],
+      [
+        [
+          { id: 1, name: 'x' },
+          { id: 3, email: 'a' },
+        ],
+        1,
+      ],
+      [
+        [
+          { id: 1, email: 'n' },
+          { id: 2, name: 'x' },
+          { id: 3, email: 'n' },
+        ],
+        2,
+      ],
+    ] as const) {
+      const refused = await patch('/api/person.json', list);
+      expect([refused.status, refused.json.code, refused.json.index]).toEqual([409, 'conflict_unique', index]);
+    }
+    expect(await names()).toEqual(['a', 'b', 'c']);
+  });
+
+  test.each([
+    ['another field', { id: 1, name: 'a' }, 'unknown_field'],
+    ['a misspelt _if_match', { id: 1, if_match: '*' }, 'unknown_field'],
+    ['another type', { id: 1, type: 'center' }, 'identity_mismatch'],
+  ])('DELETE rejects an item with %s', async (_, item, code) => {
+    await post('/api/person.json', [{ name: 'a' }, { name: 'b' }]);
+    const refused = await remove('/api/person.json', [{ id: 2, type: 'person' }, item]);
+    expect([refused.status, refused.json.code, refused.json.index]).toEqual([400, code, 1]);
+    expect(await names()).toEqual(['a', 'b']);
   });
 
   test('a list that is too long returns 413, and its items are not read', async () => {
@@ -346,6 +397,31 @@ describe.each(databases)('bulk writes on %s', (kind) => {
     );
     expect([fresh.status, fresh.json.results.map(({ text }: any) => text)]).toEqual([200, ['x', 'y']]);
     expect((await remove('/api/note.json', [{ id: 1, _if_match: a }], { as })).status).toBe(412);
+  });
+
+  test('PATCH moves a unique value from one row to another, and both get a new version', async () => {
+    const as = { id: 'ada' };
+    const owner = 'ada';
+    await post(
+      '/api/note.json',
+      [
+        { text: 'a', owner },
+        { text: 'b', owner, place: 2 },
+      ],
+      { as },
+    );
+    const moved = await patch(
+      '/api/note.json',
+      [
+        { id: 1, place: 2 },
+        { id: 2, place: null, text: 'c' },
+      ],
+      { as },
+    );
+    expect([moved.status, moved.json.results?.map(({ text }: any) => text)]).toEqual([200, ['a', 'c']]);
+    for (const { version } of moved.json.results) expect(version).toBeGreaterThan(1);
+    const taken = await post('/api/note.json', [{ text: 'd', owner, place: 2 }], { as });
+    expect([taken.status, taken.json.index]).toEqual([409, 0]);
   });
 
   test('a list has one idempotency key', async () => {

@@ -18,6 +18,7 @@ const Vaccination = defineEntity({
     id: p.integer().primary().groups('read'),
     date: p.date().groups('read', 'write'),
     lot: p.string().nullable(),
+    number: p.integer().nullable().unique().groups('write'),
     person: () => p.manyToOne(Person).groups('write'),
     doses: () => p.oneToMany(Dose).mappedBy('vaccination').groups('read'),
   },
@@ -123,6 +124,19 @@ describe.each(databases)('nested creation on %s', (kind) => {
     const listed = await post([{ name: 'Ada' }, { name: 'Bob', vaccinations: [{}] }]);
     expect(listed.json.violations.map(({ propertyPath }: any) => propertyPath)).toEqual(['[1].vaccinations[0].date']);
     expect(await count()).toBe(0);
+  });
+
+  test('a conflict of a nested row names the item of its owner', async () => {
+    const withLot = (lot: number) => ({ name: 'a', vaccinations: [{ date: '2026-01-02' }, { date: '2026-01-02', number: lot }] });
+    expect((await post([withLot(1), withLot(2)])).status).toBe(201);
+    for (const list of [
+      [withLot(3), withLot(4), withLot(2)],
+      [withLot(3), { name: 'b' }, withLot(3)],
+    ]) {
+      const refused = await post(list);
+      expect([refused.status, refused.json.code, refused.json.index]).toEqual([409, 'conflict_unique', 2]);
+    }
+    expect(await count()).toBe(2);
   });
 
   test.each([

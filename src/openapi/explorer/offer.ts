@@ -39,7 +39,7 @@ export function offerExplorer(app: FastifyInstance, described: Described, parts:
         home: home ? `${base}/` : null,
       };
       const { title } = infoOf(directory, declaration.openapi);
-      const explain = explains ? `${base}${explorer}/explain` : null;
+      const explain = explains ? `${base}${explorer}/~explain` : null;
       const about = { assets: files.assets, directory, explain, links, login: declaration.explorer.login, title };
       const page = problemPage(JSON.parse(payload), request, about);
       addVary(reply, 'accept');
@@ -86,7 +86,8 @@ function viewOf(request: FastifyRequest, shown: ReadonlyMap<string, RouteRecord>
   return asked === '' ? place : `${place}?${asked}`;
 }
 
-/** Words of the explorer begin with a tilde. */
+/** Words of the explorer begin with a tilde. Browsers remove dots alone from paths. */
 function segment(text: string): string {
+  if (/^\.{1,2}$/.test(text)) return `~${text}`;
   return encodeURIComponent(text).replace(/^~/, '%7E');
 }

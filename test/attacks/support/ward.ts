@@ -44,6 +44,7 @@ const patient = defineEntity({
     history: p.json<unknown>().nullable().groups('read:medical', 'write:medical'),
     summary: p.string().persist(false).getter().groups('read:medical'),
     address: () => p.embedded(Address).nullable().groups('read', 'write'),
+    stays: () => p.embedded(Address).array().nullable().groups('read', 'write'),
     doctor: () => p.manyToOne(Doctor).nullable().groups('read', 'write'),
     guardian: () => p.manyToOne(Doctor).nullable().groups('read:medical', 'write:medical'),
     staff: () => p.manyToMany(Doctor).groups('read:medical', 'write:medical'),
@@ -77,6 +78,7 @@ export const Visit = defineEntity({
     id: p.integer().primary().groups('read'),
     reason: p.string().groups('read', 'write'),
     finding: p.string().nullable().groups('read:medical', 'write:medical'),
+    place: () => p.embedded(Address).groups('read', 'write'),
     patient: () => p.manyToOne(Patient).groups('read', 'write'),
   },
 });
@@ -208,13 +210,16 @@ async function seedWard(em: EntityManager): Promise<void> {
       diary: `${marker}diary-${id}`,
       history: { [`${marker}history-${id}`]: id },
       address: { city: `city ${id}`, door: `${marker}door-${id}` },
+      // two of them look the same without their doors
+      stays: [id, id + 1, id].map((number, i) => ({ city: `city ${number}`, door: `${marker}stay-${i}` })),
       doctor: 1 + (id % 3),
       guardian: 1 + ((id + 1) % 3),
       staff: [1, 2],
       owner: id % 2 === 1 ? 'nina' : 'otto',
     } as never);
     await em.flush();
-    em.create(Visit, { reason: `reason ${id}`, finding: `${marker}finding-${id}`, patient: id } as never);
+    const place = { city: `city ${id}`, door: `${marker}door-${id}` };
+    em.create(Visit, { reason: `reason ${id}`, finding: `${marker}finding-${id}`, place, patient: id } as never);
     await em.flush();
     em.create(Bed, { name: `bed ${id}`, serial: `${marker}serial-${id}` } as never);
     em.create(
