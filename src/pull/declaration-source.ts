@@ -1,3 +1,4 @@
+import type { InventoryTable } from '../database/schema/inventory.ts';
 import { pathName, takeName } from './names.ts';
 import type { PlannedModel } from './plan.ts';
 
@@ -25,7 +26,7 @@ export const routesYaml = `app_cruds:
 /** Commented-out APIs of models. */
 export function apisYaml(models: readonly PlannedModel[]): string {
   const taken = new Set<string>();
-  const lines = models.flatMap(({ className, withoutApi }) => {
+  const lines = models.flatMap(({ className, table, withoutApi }) => {
     if (withoutApi !== null) return ['', `    # ${className} has no API: ${withoutApi.replace(/[\r\n]+/g, ' ')}.`];
     const path = takeName([pathName(className)], taken);
     return [
@@ -36,7 +37,7 @@ export function apisYaml(models: readonly PlannedModel[]): string {
       '    #   base_role: ROLE_USER',
       '    #   actions:',
       '    #     _index: { methods: { GET: true, HEAD: true } }',
-      '    #     _entity: { methods: { GET: true, HEAD: true } }',
+      `    #     _entity: { methods: { GET: true, HEAD: true }${requirementsOf(table)} }`,
     ];
   });
   return `${schemaComment}
@@ -46,4 +47,12 @@ app_main:
   apis:
 ${lines.slice(1).join('\n')}
 `;
+}
+
+/** Without a requirement, ids are digits. Declarest knows the parts of a composite key. */
+function requirementsOf({ columns, primaryKey }: InventoryTable): string {
+  const key = primaryKey.length === 1 ? columns.find(({ name }) => name === primaryKey[0]) : undefined;
+  if (!key || !('builder' in key.mapping) || /^(?:(?:tiny|small|medium)int|integer|bigint)\b/.test(key.mapping.builder))
+    return '';
+  return `, requirements: { id: '${/^uuid\b/.test(key.mapping.builder) ? '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' : '.+'}' }`;
 }

@@ -68,8 +68,9 @@ function wordsOf(name: string): string[] {
   return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
 }
 
-/** The reason why a name cannot be used in statements; null if it can. MikroORM does not quote every character. */
+/** The reason why a name cannot be used; null if it can. MikroORM does not quote every character, and loses `__proto__`. */
 export function troubleIn(name: string): string | null {
+  if (name === '__proto__') return 'its name is __proto__';
   const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];
   return found === undefined ? null : `its name contains ${/\p{Cc}/u.test(found) ? 'a control character' : found}`;
 }

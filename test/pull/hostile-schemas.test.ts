@@ -101,6 +101,8 @@ const skipped: Record<DatabaseKind, readonly string[]> = {
 const further: Record<DatabaseKind, number> = { sqlite: 4, postgresql: 0 };
 
 const skippedEverywhere = [
+  'Class: the column __proto__ (text): its name is __proto__',
+  '__proto__: its name is __proto__',
   'a"b: its name contains "',
   'back`tick: its name contains `',
   'dot.ted: its name contains .',
@@ -140,7 +142,7 @@ describe.each(databases)('declarest pull of hostile names and objects on %s', (k
       expect([path, status, status === 200 ? '' : json]).toEqual([path, 200, '']);
     }
     const row = (await get('/api/class/1.json')).json;
-    expect(row).toMatchObject({ constructorValue: 'a', proto: 'b', thenValue: 'c', toJSONValue: 'd' });
+    expect(row).toMatchObject({ constructorValue: 'a', thenValue: 'c', toJSONValue: 'd' });
     expect((await get('/api/class-view/1.json')).json).toMatchObject({ constructorValue: 'a', thenValue: 'c' });
   });
 

@@ -43,6 +43,7 @@ describe.each(databases)('an application that was pulled on %s', (kind) => {
     const changed = await request('PATCH', '/api/order/2.json', { state: 'placed' });
     expect([changed.status, changed.json.state]).toEqual([200, 'placed']);
     const { json: products } = await request('GET', '/api/product.json');
+    expect((await request('GET', '/api/product/A-1.json')).json).toEqual(products.results[0]);
     expect(products.results[0]).toMatchObject({ sku: 'A-1', price: '19.90', size: 'M', relateds: [{ sku: 'A-2' }] });
   });
 });
