@@ -163,7 +163,7 @@ export default defineConfig({
   test: {
     projects: selectedDatabases().length === 0 ? [unit] : projects,
     globalSetup: ['test/support/run-directory.ts', 'test/support/postgres.ts'],
-    setupFiles: ['test/support/random.ts', 'test/support/documents/watch-answers.ts'],
+    setupFiles: ['test/support/random.ts', 'test/support/documents/watch-responses.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
     maxWorkers: cores + 2,

@@ -1,4 +1,4 @@
-/** What the server says about itself, in the tag `<meta name="declarest">` of the page. Everything else comes from the OpenAPI document. */
+/** The settings that the server writes into the tag `<meta name="declarest">` of the page. Everything else comes from the OpenAPI document. */
 export interface Settings {
   /** The path of the OpenAPI document. */
   readonly openapi: string;
@@ -6,7 +6,7 @@ export interface Settings {
   readonly mount: string;
   /** The login page of the application. */
   readonly login: string | null;
-  /** Lists the sample users: `[{ "name": "Rita", "token": "/docs/token/Rita" }]`, each with the path of a token as text. */
+  /** Lists the sample users: `[{ "name": "Rita", "token": "/explorer/~token/Rita" }]`, each with the path of a token as text. */
   readonly sampleUsers: string | null;
   readonly development: boolean;
   /** Explains the access decision for a request, given as `?method=GET&path=/api/person.json`, as text. */

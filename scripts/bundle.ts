@@ -29,6 +29,9 @@ const pg = `import { createRequire } from 'node:module';
 export default createRequire(createRequire(import.meta.url).resolve('@mikro-orm/postgresql'))('pg');
 `;
 
+/** The ES modules of the package, from which unused code can be removed. For Node, it has CommonJS. */
+const yaml = join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js');
+
 /**
  * Creates the folder `lib` in a package.
  *
@@ -49,8 +52,8 @@ export async function bundle(directory: string, exported: Readonly<Record<string
     checks: { bundlerTimings: false },
     plugins: [
       {
-        name: 'pg',
-        resolveId: (id) => (id === 'pg' ? '\0pg' : null),
+        name: 'packages',
+        resolveId: (id) => (id === 'pg' ? '\0pg' : id === 'yaml' ? yaml : null),
         load: (id) => (id === '\0pg' ? pg : null),
       },
     ],

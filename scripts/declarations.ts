@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { usedTypes } from './used-types.ts';
 
 const root = join(import.meta.dirname, '..');
 
 /**
- * Writes the declarations of exported modules, and of all modules that these import.
+ * Writes the declarations of exported modules, and of what these refer to.
  *
  * @param target The folder for the declarations.
  * @param exported Paths from `src`, without an extension: `['index', 'testing']`.
@@ -19,15 +20,12 @@ export function writeDeclarations(target: string, exported: readonly string[]): 
     const options = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', compiled];
     const { status } = spawnSync(process.execPath, [tsc, ...options], { stdio: 'inherit' });
     if (status !== 0) throw new Error('the declarations cannot be generated: see the messages above');
-    const open = [...exported];
-    const isPublic = new Set(exported);
-    // grows while it is read
-    for (const path of open) {
-      const text = readFileSync(join(compiled, `${path}.d.ts`), 'utf8');
-      const imported = [...text.matchAll(importPattern)].map(([, , relative = '']) => join(dirname(path), relative));
-      open.push(...new Set(imported.filter((other) => !open.includes(other))));
-      // exported modules only pass on the names of others
-      if (exported.includes(path)) for (const other of imported) isPublic.add(other);
+    const files = usedTypes((path) => readFileSync(join(compiled, `${path}.d.ts`), 'utf8'), exported);
+    const importsOf = (path: string) =>
+      [...(files.get(path) ?? '').matchAll(importPattern)].map(([, , to = '']) => join(dirname(path), to));
+    // exported modules only pass on the names of others
+    const isPublic = new Set([...exported, ...exported.flatMap(importsOf)]);
+    for (const [path, text] of files) {
       mkdirSync(dirname(join(target, path)), { recursive: true });
       writeFileSync(join(target, `${path}.d.ts`), compact(isPublic.has(path) ? text : withoutComments(text)));
     }

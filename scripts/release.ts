@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectKinds, tryCreator, tryProject, writeProject } from './release-projects.ts';
 
-/** What a release is made of. */
+/** The parts of a release. */
 export interface ReleaseState {
   readonly version: string;
   readonly changelog: string;

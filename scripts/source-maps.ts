@@ -1,5 +1,5 @@
 // Makes minified files readable for people who see an error in them: a line for each statement, and a source map that finds the
-// line of a source, but not the column. That is a third of the usual size.
+// line of a source, but not the column, and only where errors can occur. That is a fifth of the usual size.
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -24,7 +24,7 @@ export function withLines(code: string, map: string, breaks: readonly number[]):
   const rows: string[][] = [[]];
   const written = { column: 0, source: 0, line: 0 };
   let [end, begin, before, previous] = [text.indexOf('\n'), 0, 0, ''];
-  for (const { position, source, line } of positionsIn(code, mappings)) {
+  for (const { position, end: last, source, line } of linesIn(code, mappings)) {
     while (before < breaks.length && (breaks[before] as number) <= position) before++;
     const place = position + before;
     for (; end >= 0 && end < place; end = text.indexOf('\n', begin)) {
@@ -33,7 +33,8 @@ export function withLines(code: string, map: string, breaks: readonly number[]):
       written.column = 0;
       previous = '';
     }
-    if (!isOwn[source] || `${source}:${line}` === previous) continue;
+    if (!isOwn[source] || `${source}:${line}` === previous || !canFail.test(code.slice(position, last).replace(strings, '')))
+      continue;
     previous = `${source}:${line}`;
     if (!kept.has(source)) kept.set(source, kept.size);
     const next = { column: place - begin, source: kept.get(source) as number, line };
@@ -44,6 +45,22 @@ export function withLines(code: string, map: string, breaks: readonly number[]):
   const names = [...kept.keys()].map((index) => sources[index]);
   const mapped = rows.map((row) => row.join(',')).join(';');
   return { code: text, map: JSON.stringify({ version, file, sources: names, names: [], mappings: mapped }) };
+}
+
+/** Code that can be part of a stack: calls, accesses, destructuring, operators that convert, and keywords that run code. */
+const canFail = /[.([`+*/%<~&|^-]|(?<!=)>|\}=|\b(?:throw|await|yield|new|of|in|instanceof|extends|delete)\b/;
+
+const strings = /(["'`])(?:\\.|(?!\1|\$\{)[^\\])*\1/g;
+
+/** The parts of a text that belong to one line of a source. */
+function* linesIn(code: string, mappings: string): Generator<{ position: number; end: number; source: number; line: number }> {
+  let part: { position: number; source: number; line: number } | undefined;
+  for (const next of positionsIn(code, mappings)) {
+    if (part && part.source === next.source && part.line === next.line) continue;
+    if (part) yield { ...part, end: next.position };
+    part = next;
+  }
+  if (part) yield { ...part, end: code.length };
 }
 
 /** The mapped positions of a text, in order, with the index and the line of the source. */

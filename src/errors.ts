@@ -2,7 +2,7 @@
  * Every error that a caller can get, in one place. `docs/reference/errors.md` lists the same codes; a test compares the two.
  * `{name}` in a template is filled from the parameters given to {@link problem}.
  */
-export const catalogue = {
+export const catalogue = entries({
   // the request
   not_found: { status: 404, title: 'Not found', detail: 'no route matches {path}' },
   entity_not_found: { status: 404, title: 'Not found', detail: 'no {model} has this id' },
@@ -36,7 +36,7 @@ export const catalogue = {
   field_not_readable: {
     status: 400,
     title: 'Field not readable',
-    detail: 'the query parameter "fields" cannot select "{given}"; allowed: {allowed}',
+    detail: 'the query parameter "fields" cannot contain "{given}"; allowed: {allowed}',
   },
   aggregate_not_allowed: {
     status: 400,
@@ -185,7 +185,7 @@ export const catalogue = {
   database_read_only: {
     status: 503,
     title: 'Service unavailable',
-    detail: 'the database accepts no changes, such as a replica; nothing was changed',
+    detail: 'the database is read-only; nothing was changed',
   },
   database_full: {
     status: 507,
@@ -223,7 +223,18 @@ export const catalogue = {
     detail: 'the service is not available; retry shortly',
   },
   internal_error: { status: 500, title: 'Internal server error', detail: 'an internal error occurred; it has been logged' },
-} as const satisfies Record<string, { status: number; title: string; detail: string }>;
+});
+
+interface Entry {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** Only the codes are part of the type, not the texts. */
+function entries<Code extends string>(all: Readonly<Record<Code, Entry>>): Readonly<Record<Code, Entry>> {
+  return all;
+}
 
 /** A code of the catalogue. */
 export type ErrorCode = keyof typeof catalogue;

@@ -69,11 +69,11 @@ export interface Course {
   title: string;
   opened: string;
   closed: string | null;
-  /** Seen by its referrer and by supervisors only. */
+  /** Visible to its referrer and to supervisors only. */
   confidential: boolean;
   center: Center;
   referrer: User | null;
-  /** Whoever asked for the course: a person or a third party. */
+  /** The person or third party who asked for the course. */
   requestor: Person | ThirdParty | null;
   participations: Participation[];
   tags: Tag[];
@@ -88,10 +88,10 @@ export interface CourseCollection {
 
 export interface CoursePatch {
   title?: string;
-  /** Seen by its referrer and by supervisors only. */
+  /** Visible to its referrer and to supervisors only. */
   confidential?: boolean;
   referrer?: UserReference | null;
-  /** Whoever asked for the course: a person or a third party. */
+  /** The person or third party who asked for the course. */
   requestor?: unknown;
   tags?: TagReference[];
 }
@@ -209,7 +209,7 @@ export interface Pagination {
   items_per_page: number;
 }
 
-/** A person takes part in a course, from a day to a day. */
+/** The participation of a person in a course, with its first and last day. */
 export interface Participation {
   id: number;
   person: Person | null;
@@ -263,6 +263,11 @@ export interface PersonPatch {
   email?: string | null;
   address?: AddressPatch | null;
   center?: CenterReference;
+}
+
+export interface PersonReference {
+  type?: "person";
+  id: number;
 }
 
 export interface PersonReplace {
@@ -690,10 +695,10 @@ export function createClient(options: ClientOptions) {
       get: (id: number, options: CallOptions = {}): Promise<Course> => send('GET', `/api/course/${part(id)}.json`, options),
       /** Update a course */
       update: (id: number, body: CoursePatch, options: CallOptions & Condition & Once = {}): Promise<Course> => send('PATCH', `/api/course/${part(id)}.json`, { body, ...options }),
-      /** Course: participation */
-      participationPost: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
-      /** Course: participation */
-      participationDelete: (id: number, body?: unknown, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Add to the participations of a course */
+      addParticipation: (id: number, body: PersonReference, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('POST', `/api/course/${part(id)}/participation.json`, { body, ...options }),
+      /** Remove from the participations of a course */
+      removeParticipation: (id: number, body: PersonReference, options: CallOptions & Condition & Once = {}): Promise<unknown> => send('DELETE', `/api/course/${part(id)}/participation.json`, { body, ...options }),
       /** Add to the tags of a course */
       addTag: (id: number, body: TagReference, options: CallOptions & Condition & Once = {}): Promise<Tag> => send('POST', `/api/course/${part(id)}/tags.json`, { body, ...options }),
       /** Remove from the tags of a course */

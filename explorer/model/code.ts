@@ -81,16 +81,25 @@ function keyOf(name: string): string {
 
 const verbs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   _index: { GET: 'list', POST: 'create' },
+  _aggregate: { GET: 'aggregate' },
   _entity: { GET: 'get', PATCH: 'update', PUT: 'replace', DELETE: 'remove' },
 };
 
 /** The request as a call of the generated client: `client.person.list({ q: 'ada' })`. */
-export function clientOf(origin: string, api: Api, operation: Operation, request: SentRequest, hasToken: boolean): string {
-  const args = argumentsOf(operation, request);
-  const options = `{ baseUrl: ${script(origin)}${hasToken ? ', token' : ''} }`;
+export function clientOf(
+  base: string,
+  api: Api,
+  operation: Operation,
+  request: SentRequest,
+  credential: Credential | null,
+): string {
+  const { args, untyped } = argumentsOf(operation, request);
+  const header = credential && (credential.prefix === '' ? `headers: { ${script(credential.header)}: token }` : 'token');
+  const options = `{ ${[`baseUrl: ${script(base)}`, ...(header ? [header] : [])].join(', ')} }`;
   return [
     "import { createClient } from './client.ts';",
     '',
+    ...(untyped.length > 0 ? [`// the client has no type for ${untyped.join(', ')}`] : []),
     `const client = createClient(${options});`,
     `${operation.method === 'DELETE' && operation.action === '_entity' ? '' : 'const data = '}await client${access(camel(api.name))}${access(callName(api, operation))}(${args.join(', ')});`,
   ].join('\n');
@@ -109,28 +118,29 @@ function capital(text: string): string {
 }
 
 function callName(api: Api, operation: Operation): string {
-  const { action, association, method, path } = operation;
+  const { action, association, id, method, path } = operation;
   const verb = action !== null && verbs[action]?.[method];
   if (verb) return verb;
-  const own = camel(
-    (
-      action ??
-      path
-        .replace(/\.\w+$/, '')
-        .split('/')
-        .at(-1) ??
-      ''
-    ).replace(/^_+(?=.)/, ''),
-  );
-  if (association !== null) return `${method === 'DELETE' ? 'remove' : 'add'}${capital(own)}`;
   const isOneOfSeveral = api.actions.filter((each) => each.path === path).length > 1;
+  const own = action === null ? routeName(id ?? '', isOneOfSeveral ? method : '') : camel(action.replace(/^_+(?=.)/, ''));
+  if (association !== null) return `${method === 'DELETE' ? 'remove' : 'add'}${capital(own)}`;
   const plain = isOneOfSeveral ? `${own}${capital(method.toLowerCase())}` : own;
-  const supplied = [...Object.values(verbs).flatMap((each) => Object.values(each)), 'all'];
-  return supplied.includes(plain) ? `${plain}Action` : plain;
+  const { _aggregate: counts, ...others } = verbs;
+  const supplied = Object.values({ ...others, ...(api.aggregate && { counts }) }).flatMap((each) => Object.values(each ?? {}));
+  return [...supplied, 'all', 'createMany', 'updateMany', 'deleteMany'].includes(plain) ? `${plain}Action` : plain;
+}
+
+/** The name of the route of a service: its operation id, which begins with the method if the path has several. */
+function routeName(id: string, method: string): string {
+  const name = id.slice(method.length);
+  return name.charAt(0).toLowerCase() + name.slice(1);
 }
 
 /** Path, body, query and options, in this order, without those at the end that are empty. */
-function argumentsOf({ inPath, path, query }: Operation, { body, headers, target }: SentRequest): string[] {
+function argumentsOf(
+  { body: takesBody, inPath, path, query }: Operation,
+  { body, headers, target }: SentRequest,
+): { readonly args: readonly string[]; readonly untyped: readonly string[] } {
   const [sentPath = '', sentQuery = ''] = target.split(/\?(.*)/s);
   const values = valuesInPath(path, sentPath);
   const parts = inPath.map(({ name, schema }) => {
@@ -148,15 +158,22 @@ function argumentsOf({ inPath, path, query }: Operation, { body, headers, target
     ...(headers['If-Match'] !== undefined && { ifMatch: headers['If-Match'] }),
     ...(headers['Idempotency-Key'] !== undefined && { idempotencyKey: headers['Idempotency-Key'] }),
   };
-  const hasQuery = query.some(({ name }) => name !== 'fields');
+  // rows with chosen fields would not match their type
+  const typed = new Set(query.map(({ name }) => name).filter((name) => name !== 'fields'));
+  const untyped = entries.map(([name]) => name).filter((name) => !typed.has(name));
   const all = [
     ...parts,
-    ...(body === undefined ? [] : [literal(body)]),
-    ...(hasQuery ? [literal(Object.fromEntries(entries))] : []),
+    ...(takesBody ? [body === undefined ? 'undefined' : literal(body)] : []),
+    ...(typed.size > 0 ? [literal(Object.fromEntries(entries)) + (untyped.length > 0 ? ' as never' : '')] : []),
     literal(further),
   ];
-  while (all.at(-1) === '{}') all.pop();
-  return all;
+  while (all.at(-1) === '{}' || all.at(-1) === 'undefined') all.pop();
+  return { args: all, untyped: untyped.map(oneLine) };
+}
+
+/** A name in a comment. */
+function oneLine(name: string): string {
+  return name.replace(/[\r\n\u2028\u2029]/g, ' ');
 }
 
 /** A value of the path as the client takes it. */
@@ -167,9 +184,15 @@ function pathValue(schema: Operation['inPath'][number]['schema'] | undefined, en
 
 /** A value of the query as the client takes it. */
 function typedValue(schema: Operation['query'][number]['schema'] | undefined, text: string): unknown {
-  if (schema?.type === 'array') return text.split(',').map((item) => typedValue(schema.items, item));
+  if (schema?.type === 'array') return itemsOf(text).map((item) => typedValue(schema.items, item));
   if (schema?.type === 'integer' || schema?.type === 'number') return Number(text);
   return schema?.type === 'boolean' ? text === 'true' : text;
+}
+
+/** The items of a list in a query: a comma within one has a backslash before it. */
+function itemsOf(text: string): readonly string[] {
+  const items = text.match(/(?:[^\\,]|\\.)+|(?<=^|,)(?=,|$)/gs) ?? [];
+  return items.map((item) => item.replace(/\\(.)/gs, '$1'));
 }
 
 function valuesInPath(pattern: string, path: string): ReadonlyMap<string, string> {

@@ -33,7 +33,7 @@ function sortOf(name: string, sorts: readonly string[]): string | null {
 
 const titles = ['fullName', 'name', 'title', 'label', 'displayName', 'username', 'email', 'subject', 'code', 'slug', 'reference'];
 
-/** What a row is called: its title if it has one, else the first text, else its key. */
+/** The label of a row: its title, else its first text, else its key. */
 export function labelOf(row: unknown, key: Key = ['id']): string {
   if (typeof row !== 'object' || row === null) return String(row);
   const values = row as Readonly<Record<string, unknown>>;

@@ -48,6 +48,8 @@ export interface OpenApiDocument {
 
 /** One method of a path, as the explorer needs it. */
 export interface Operation {
+  /** The `operationId`. */
+  readonly id: string | null;
   readonly method: string;
   readonly path: string;
   readonly format: string;
@@ -71,6 +73,9 @@ export interface Api {
   readonly description: string | null;
   readonly list: Operation | null;
   readonly exports: readonly Operation[];
+  /** Counts and other values for groups of rows. */
+  readonly aggregate: Operation | null;
+  readonly aggregateExports: readonly Operation[];
   readonly create: Operation | null;
   readonly get: Operation | null;
   readonly patch: Operation | null;
@@ -127,6 +132,7 @@ function operationOf(document: OpenApiDocument, path: string, method: string, de
   const takes = (name: string) => parameters.some((each) => each.in === 'header' && each.name.toLowerCase() === name);
   const success = Object.entries(described.responses).find(([status]) => status.startsWith('2'))?.[1];
   return {
+    id: described.operationId ?? null,
     method: method.toUpperCase(),
     path,
     format: /\.(\w+)$/.exec(path)?.[1] ?? 'json',
@@ -149,6 +155,8 @@ function apiOf(name: string, description: string | null, all: readonly Operation
   const json = all.filter(({ format }) => format === 'json');
   const find = (action: string, method: string) =>
     json.find((operation) => operation.action === action && operation.method === method) ?? null;
+  const exportsOf = (action: string) =>
+    all.filter((each) => each.action === action && each.method === 'GET' && each.format !== 'json');
   const list = find('_index', 'GET');
   const get = find('_entity', 'GET');
   const create = find('_index', 'POST');
@@ -163,7 +171,9 @@ function apiOf(name: string, description: string | null, all: readonly Operation
     name,
     description,
     list,
-    exports: all.filter(({ action, format, method }) => action === '_index' && method === 'GET' && format !== 'json'),
+    exports: exportsOf('_index'),
+    aggregate: find('_aggregate', 'GET'),
+    aggregateExports: exportsOf('_aggregate'),
     create,
     get,
     patch,

@@ -1,7 +1,7 @@
 import type { Field, FieldOf, ReferenceTarget, Variant } from './form-model.ts';
 import { idIn } from './key.ts';
 
-/** What a reference shows before its row is loaded. */
+/** The label of a reference before its row is loaded. */
 export interface ReferenceDraft {
   readonly model: string;
   readonly type: string | null;
@@ -9,7 +9,7 @@ export interface ReferenceDraft {
   readonly label: string;
 }
 
-/** What a person typed into a field. `null` is no value; texts are kept as typed, also wrong ones. */
+/** The input of a field. `null` means empty. Invalid texts are kept as typed. */
 export type Draft = string | boolean | null | ReferenceDraft | ObjectDraft | readonly Draft[];
 
 export interface ObjectDraft {
@@ -25,10 +25,10 @@ export interface Fault {
 
 type Label = (value: unknown) => string;
 
-/** What the form shows for a value. `undefined` is a value that is not there: the field shows its default. */
+/** The input that a form shows for a value. If the value is missing (`undefined`), it is the default of the field. */
 export function draftOf(field: Field, value: unknown, label: Label): Draft {
   if (value === undefined) return emptyDraft(field, label);
-  if (value === null) return field.kind === 'json' ? 'null' : null;
+  if (value === null) return field.kind === 'json' ? '' : null;
   switch (field.kind) {
     case 'boolean':
       return value === true;
@@ -40,8 +40,6 @@ export function draftOf(field: Field, value: unknown, label: Label): Draft {
       return Array.isArray(value) ? value.map((item) => draftOf(field.item, item, label)) : [];
     case 'json':
       return JSON.stringify(value, null, 2);
-    case 'date-time':
-      return localTime(String(value));
     case 'choice':
       return JSON.stringify(value);
     default:
@@ -86,10 +84,11 @@ function referenceDraft(targets: readonly ReferenceTarget[], value: unknown, lab
 export function draftValue(field: Field, draft: Draft, path: string, faults: Fault[]): unknown {
   if (field.kind === 'constant') return field.value;
   if (field.kind === 'list') {
+    if (draft === null && field.nullable) return null;
     const items = Array.isArray(draft) ? draft : [];
     return items.map((item, index) => draftValue(field.item, item, `${path}[${index}]`, faults));
   }
-  if (field.kind === 'json') return jsonOf(draft, path, faults);
+  if (field.kind === 'json') return jsonOf(field, draft, path, faults);
   if (draft === null || (draft === '' && !isText(field))) return missing(field);
   if (field.kind === 'reference') {
     const { id, model, type } = draft as ReferenceDraft;
@@ -127,8 +126,8 @@ export function objectValue(
   };
 }
 
-function jsonOf(draft: Draft, path: string, faults: Fault[]): unknown {
-  if (typeof draft !== 'string' || draft.trim() === '') return undefined;
+function jsonOf(field: Field, draft: Draft, path: string, faults: Fault[]): unknown {
+  if (typeof draft !== 'string' || draft.trim() === '') return missing(field);
   try {
     return JSON.parse(draft) as unknown;
   } catch {
@@ -155,6 +154,8 @@ function scalarOf(field: Field, text: string, path: string, faults: Fault[]): un
     case 'choice':
       return JSON.parse(text) as unknown;
     case 'date-time': {
+      // a value that was not edited keeps its milliseconds
+      if (isIso.test(text)) return text;
       const time = new Date(text);
       return Number.isNaN(time.getTime()) ? fail('Enter a date and a time.') : time.toISOString();
     }
@@ -168,8 +169,11 @@ function scalarOf(field: Field, text: string, path: string, faults: Fault[]): un
   }
 }
 
-/** A time as a field for local times shows it: `2026-11-15T14:45:00`. */
+const isIso = /(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A time as a field for local times shows it: `2026-11-15T14:45:00`. What was typed there stays. */
 export function localTime(iso: string): string {
+  if (!isIso.test(iso)) return iso;
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return iso;
   const two = (value: number) => String(value).padStart(2, '0');

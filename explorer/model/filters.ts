@@ -57,6 +57,6 @@ function labelOf(name: string, schema: Parameter['schema']): string {
 }
 
 /** The parameters of a query that filter it, in their order: also those without a control, such as `or[0][lastName]`. */
-export function activeFilters(query: string): readonly (readonly [string, string])[] {
-  return entriesOf(query).filter(([name]) => !reserved.has(name) && !name.startsWith('{'));
+export function activeFilters(query: string, others: readonly string[] = []): readonly (readonly [string, string])[] {
+  return entriesOf(query).filter(([name]) => !reserved.has(name) && !name.startsWith('{') && !others.includes(name));
 }

@@ -66,7 +66,8 @@ export function fieldOf(schemas: Schemas, name: string, schema: Schema, required
   const common: Common = {
     name,
     required,
-    nullable: isNullable(schemas, whole),
+    // a property that accepts anything accepts null
+    nullable: isNullable(schemas, whole) || (name !== '' && isAnything(whole)),
     description: whole.description ?? null,
     default: whole.default ?? options[0]?.default,
     role: schema['x-role'] ?? null,
@@ -79,6 +80,10 @@ export function fieldOf(schemas: Schemas, name: string, schema: Schema, required
   if (only.const !== undefined) return { ...common, kind: 'constant', value: only.const };
   if (only.enum) return { ...common, kind: 'choice', values: only.enum.filter((value) => value !== null) };
   return typedField(schemas, common, only, depth);
+}
+
+function isAnything({ anyOf, const: constant, enum: values, oneOf, properties, type }: Schema): boolean {
+  return [anyOf, constant, values, oneOf, properties, type].every((keyword) => keyword === undefined);
 }
 
 function typedField(schemas: Schemas, common: Common, schema: Schema, depth: number): Field {

@@ -1,10 +1,11 @@
 import { hasCompositeId, type Operation } from './document.ts';
 import { compositeId } from './key.ts';
 
-/** What the address shows. `query` is the query string of the request, and of the address. */
+/** The view that the address names. `query` is the query string of the request, and of the address. */
 export type View =
   | { readonly kind: 'home' }
   | { readonly kind: 'list'; readonly api: string; readonly query: string }
+  | { readonly kind: 'counts'; readonly api: string; readonly query: string }
   | { readonly kind: 'create'; readonly api: string; readonly query: string }
   | { readonly kind: 'entity'; readonly api: string; readonly id: string; readonly query: string }
   | { readonly kind: 'edit'; readonly api: string; readonly id: string; readonly query: string }
@@ -19,6 +20,9 @@ export type View =
 
 /** An id never begins with this sign unescaped, so the words that follow it cannot be ids. */
 const mark = '~';
+/** Browsers remove these from paths, also if they are escaped. */
+const dots = /^\.{1,2}$/;
+const markedDots = /^~\.{1,2}$/;
 
 export function addressOf(mount: string, view: View): string {
   const base = `${mount}/explorer`;
@@ -28,6 +32,8 @@ export function addressOf(mount: string, view: View): string {
   switch (view.kind) {
     case 'list':
       return `${api}${query}`;
+    case 'counts':
+      return `${api}/${mark}counts${query}`;
     case 'create':
       return `${api}/${mark}new${query}`;
     case 'entity':
@@ -51,8 +57,9 @@ export function viewOf(mount: string, pathname: string, search: string): View {
   if (api === undefined) return { kind: 'home' };
   const name = unescapePart(api);
   if (second === undefined) return { kind: 'list', api: name, query };
+  if (second === `${mark}counts`) return { kind: 'counts', api: name, query };
   if (second === `${mark}new`) return { kind: 'create', api: name, query };
-  if (second.startsWith(mark) && third !== undefined)
+  if (second.startsWith(mark) && !markedDots.test(second) && third !== undefined)
     return {
       kind: 'action',
       api: name,
@@ -61,7 +68,7 @@ export function viewOf(mount: string, pathname: string, search: string): View {
       method: second.slice(mark.length).toUpperCase(),
       query,
     };
-  const id = unescapePart(second);
+  const id = markedDots.test(second) ? second.slice(mark.length) : unescapePart(second);
   if (third === `${mark}edit`) return { kind: 'edit', api: name, id, query };
   if (third?.startsWith(mark) && fourth !== undefined)
     return { kind: 'action', api: name, id, action: unescapePart(fourth), method: third.slice(mark.length).toUpperCase(), query };
@@ -69,6 +76,7 @@ export function viewOf(mount: string, pathname: string, search: string): View {
 }
 
 function segment(text: string): string {
+  if (dots.test(text)) return mark + text;
   return encodeURIComponent(text).replace(/^~/, '%7E').replaceAll('%2C', ',');
 }
 
@@ -91,7 +99,7 @@ export function queryText(entries: Iterable<readonly [string, string]>): string 
 
 /** The query with parameters set, or removed if they are null. Any change begins at the first page again. */
 export function withParameters(query: string, changes: Readonly<Record<string, string | null>>): string {
-  const kept = entriesOf(query).filter(([name]) => !(name in changes) && !pageParameters.includes(name));
+  const kept = entriesOf(query).filter(([name]) => !Object.hasOwn(changes, name) && !pageParameters.includes(name));
   const set = Object.entries(changes).filter((entry): entry is [string, string] => entry[1] !== null);
   return queryText([...kept, ...set]);
 }

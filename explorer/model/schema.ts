@@ -44,7 +44,7 @@ export function resolve(schemas: Schemas, schema: Schema): Schema {
   return found;
 }
 
-/** The schemas of which a value matches one, without null. A schema that is no union is its only option. */
+/** The schemas of which a value matches one, without null. A schema without alternatives is its only option. */
 export function optionsOf(schemas: Schemas, schema: Schema): readonly Schema[] {
   const { anyOf, oneOf, ...rest } = resolve(schemas, schema);
   const union = oneOf ?? anyOf;

@@ -1,12 +1,12 @@
 import type { Draft } from '../model/draft.ts';
 
-/** What a form keeps so that a reload loses nothing. */
+/** The state of a form that survives a reload. */
 export interface StoredDraft {
   readonly draft: Draft;
   /** The row that was edited, as it was loaded; null for a new one. */
   readonly row: Readonly<Record<string, unknown>> | null;
   readonly tag: string | null;
-  /** Who saw the row. */
+  /** The caller who saw the row. */
   readonly owner: string | null;
   /** The idempotency key of the request that the form sends. */
   readonly key: string;

@@ -29,6 +29,10 @@ export type Answer =
 /** Sends an ordinary request with the credential of the caller. It never throws, except if it is aborted. */
 export async function send(session: Session, request: SentRequest, signal?: AbortSignal): Promise<Answer> {
   const { body, headers, method, target } = request;
+  if (/\/\.{1,2}(?:\/|$)/.test(target.split('?', 1)[0] as string)) {
+    const detail = 'Browsers remove dots from paths, so this request would go to another path. Use another program.';
+    return { ok: false, problem: { status: 0, title: 'Not sent', detail, code: null, violations: [], request } };
+  }
   let response: Response;
   let text: string;
   try {

@@ -9,7 +9,7 @@ interface Signed {
   /** The name of the security scheme in the document. */
   readonly scheme: string;
   readonly secret: string;
-  /** What the caller is called in the header of the page. */
+  /** The name of the caller in the header of the page. */
   readonly name: string;
   /** Tells callers apart, without the secret. */
   readonly identity: string;
@@ -17,7 +17,7 @@ interface Signed {
 
 export type Session = ReturnType<typeof openSession>;
 
-/** Who is signed in. The token stays in memory, unless the user asks to remember it in this browser. */
+/** The signed-in user. The token stays in memory, unless the user asks to remember it in this browser. */
 export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
   let signed: Signed | null = remembered();
   let changes = 0;
@@ -39,7 +39,7 @@ export function openSession(schemes: Readonly<Record<string, SecurityScheme>>) {
     get name() {
       return signed?.name ?? null;
     },
-    /** Who is signed in: what one caller saw is not shown to another one. Null for anonymous callers. */
+    /** Identifies the caller, so that no other caller is shown the same data. Null for anonymous callers. */
     get identity() {
       return signed?.identity ?? null;
     },

@@ -8,13 +8,13 @@ const kinds = ['curl', 'fetch', 'client'] as const;
 
 /** The request of a view, ready to copy. The token is not shown. */
 export function CodePanel({ api, operation, request }: { api: Api; operation: Operation; request: SentRequest }) {
-  const { session } = useApp();
+  const { session, settings } = useApp();
   const [kind, setKind] = useState<(typeof kinds)[number]>('curl');
   const { credential } = session;
   const texts = {
     curl: () => curlOf(location.origin, request, credential),
     fetch: () => fetchOf(location.origin, request, credential),
-    client: () => clientOf(location.origin, api, operation, request, credential !== null),
+    client: () => clientOf(location.origin + settings.mount, api, operation, request, credential),
   };
   const text = texts[kind]();
   return (

@@ -44,7 +44,9 @@ export function EntityView({ api, id, query }: EntityProps) {
         <Heading focusKey={`${api.name} ${id}`}>
           <bdi>{row ? labelOf(row, api.key) : id}</bdi>
         </Heading>
-        <EntityActions api={api} id={id} query={kept} tag={tag} row={row} onChanged={reload} />
+        {!(answer && !answer.ok && answer.problem.status === 404) && (
+          <EntityActions api={api} id={id} query={kept} tag={tag} row={row} onChanged={reload} />
+        )}
       </div>
       {target !== null && answer === null && <Spinner />}
       {answer && !answer.ok && <ProblemBox problem={answer.problem} onRetry={reload} />}

@@ -8,6 +8,7 @@ import type { Session } from '../net/session.ts';
 import type { Settings } from '../settings.ts';
 import { ActionView } from './action-view.tsx';
 import { type App, AppContext, useApp } from './context.ts';
+import { CountsView } from './counts-view.tsx';
 import { EntityView } from './entity-view.tsx';
 import { FormView } from './form-view.tsx';
 import { Home } from './home.tsx';
@@ -141,6 +142,8 @@ function CurrentView({ view, catalogue }: { readonly view: View; readonly catalo
   switch (view.kind) {
     case 'list':
       return <ListView key={api.name} api={api} query={view.query} />;
+    case 'counts':
+      return <CountsView key={`${api.name} counts`} api={api} query={view.query} />;
     case 'create':
       return <FormView key={`${api.name} new`} api={api} id={null} query={view.query} />;
     case 'edit':
@@ -162,6 +165,7 @@ function operationOf(api: Api, view: View): Operation | null {
 function titleOf(view: View): string[] {
   if (view.kind === 'home') return ['Explorer'];
   const api = wordsOf(view.api);
+  if (view.kind === 'counts') return ['Counts', api];
   if (view.kind === 'create') return [`New · ${api}`];
   if (view.kind === 'action') return [wordsOf(view.action), api];
   return view.kind === 'list' ? [api] : [`${view.kind === 'edit' ? 'Edit ' : ''}${view.id}`, api];

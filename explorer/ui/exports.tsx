@@ -1,10 +1,18 @@
 import { useState } from 'preact/hooks';
-import type { Api, Operation } from '../model/document.ts';
+import type { Operation } from '../model/document.ts';
 import { entriesOf, queryText, requestTarget } from '../model/location.ts';
 import { useApp } from './context.ts';
 
-/** Links to the whole list in other formats, with the same filters and order. */
-export function Exports({ api, query }: { readonly api: Api; readonly query: string }) {
+interface ExportsProps {
+  readonly operations: readonly Operation[];
+  /** The name of the files. */
+  readonly name: string;
+  readonly text: string;
+  readonly query: string;
+}
+
+/** Links to all rows in other formats, with the same filters and order. */
+export function Exports({ operations, name: file, text, query }: ExportsProps) {
   const { announce, session } = useApp();
   const [busy, setBusy] = useState<string | null>(null);
   const targetOf = (operation: Operation) => {
@@ -21,7 +29,7 @@ export function Exports({ api, query }: { readonly api: Api; readonly query: str
       const response = await fetch(targetOf(operation), { headers: session.headers() });
       if (!response.ok) throw new Error(`status ${response.status}`);
       const address = URL.createObjectURL(await response.blob());
-      const link = Object.assign(document.createElement('a'), { href: address, download: `${api.name}.${operation.format}` });
+      const link = Object.assign(document.createElement('a'), { href: address, download: `${file}.${operation.format}` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
       announce(`Exported as ${operation.format}`);
@@ -32,12 +40,12 @@ export function Exports({ api, query }: { readonly api: Api; readonly query: str
   };
   return (
     <p class="row exports">
-      <span class="soft">Export the whole list:</span>
-      {api.exports.map((operation) => (
+      <span class="soft">{text}</span>
+      {operations.map((operation) => (
         <a
           key={operation.path}
           href={targetOf(operation)}
-          download={`${api.name}.${operation.format}`}
+          download={`${file}.${operation.format}`}
           onClick={(event) => download(event, operation)}
         >
           {operation.format.toUpperCase()}

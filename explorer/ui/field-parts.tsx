@@ -28,6 +28,8 @@ export function FaultTexts({ path, faults }: { readonly path: string; readonly f
   );
 }
 
+/** Lists and switches always have a value; items of lists have no name. */
 export function Marks({ field }: { readonly field: Field }) {
-  return field.required ? <span class="mark"> required</span> : null;
+  const isMarked = field.required && field.name !== '' && field.kind !== 'boolean' && field.kind !== 'list';
+  return isMarked ? <span class="mark"> required</span> : null;
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { columnsOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
@@ -5,7 +6,7 @@ import { activeFilters, type Filter, filtersOf, sortsOf } from '../model/filters
 import { keyFields } from '../model/key.ts';
 import { entriesOf, withParameters } from '../model/location.ts';
 import { useApp } from './context.ts';
-import { Popover } from './parts.tsx';
+import { Checks } from './parts.tsx';
 
 interface FiltersProps {
   readonly api: Api;
@@ -13,13 +14,17 @@ interface FiltersProps {
   readonly query: string;
   /** The rows of the page, which show what the caller may name. */
   readonly rows: readonly unknown[];
+  /** Parameters with controls elsewhere. */
+  readonly others?: readonly string[];
   readonly onQuery: (query: string, replace?: boolean) => void;
+  /** Further controls. */
+  readonly children?: ComponentChildren;
 }
 
 /** Search, filters, order and columns of a list. All of them stand in the address. */
-export function Filters({ api, list, query, rows, onQuery }: FiltersProps) {
+export function Filters({ api, list, query, rows, others = [], onQuery, children }: FiltersProps) {
   const known = filtersOf(list, rows);
-  const active = activeFilters(query);
+  const active = activeFilters(query, others);
   const [added, setAdded] = useState<readonly string[]>([]);
   const shown = [...new Set([...active.map(([name]) => name), ...added])];
   const rest = known.filter(({ parameter }) => !shown.includes(parameter));
@@ -50,6 +55,7 @@ export function Filters({ api, list, query, rows, onQuery }: FiltersProps) {
         {list.query.some(({ name }) => name === 'fields') && (
           <ColumnChoice api={api} query={query} rows={rows} onQuery={onQuery} />
         )}
+        {children}
       </div>
       {shown.length > 0 && (
         <ul class="chips">
@@ -57,7 +63,7 @@ export function Filters({ api, list, query, rows, onQuery }: FiltersProps) {
             <FilterChip
               key={name}
               name={name}
-              filter={known.find(({ parameter }) => parameter === name)}
+              filter={known.find(({ parameter }) => parameter === name || `${parameter}[eq]` === name)}
               value={active.find(([each]) => each === name)?.[1] ?? ''}
               isNew={added.includes(name) && !active.some(([each]) => each === name)}
               onValue={(value) => set(name, value)}
@@ -206,21 +212,15 @@ function ColumnChoice({ api, query, rows, onQuery }: Omit<FiltersProps, 'list'>)
     onQuery(withParameters(query, { fields }), true);
   };
   return (
-    <Popover label="Columns">
-      <fieldset class="checks">
-        <legend class="hidden">Columns</legend>
-        {all.map((name) => (
-          <label key={name} class="check">
-            <input
-              type="checkbox"
-              checked={chosen.includes(name)}
-              disabled={keyFields(api.key).includes(name)}
-              onChange={() => toggle(name)}
-            />
-            {wordsOf(name)}
-          </label>
-        ))}
-      </fieldset>
-    </Popover>
+    <Checks
+      label="Columns"
+      options={all.map((name) => ({
+        value: name,
+        label: wordsOf(name),
+        isChecked: chosen.includes(name),
+        isFixed: keyFields(api.key).includes(name),
+      }))}
+      onToggle={toggle}
+    />
   );
 }

@@ -5,7 +5,7 @@ import { labelOf, wordsOf } from '../model/columns.ts';
 import type { Api, Operation } from '../model/document.ts';
 import { draftOf, type Fault, type ObjectDraft } from '../model/draft.ts';
 import { type FieldOf, formOf } from '../model/form-model.ts';
-import { withoutAbsent } from '../model/granted.ts';
+import { formOfRow } from '../model/granted.ts';
 import { idIn } from '../model/key.ts';
 import { addressOf, placeholderQuery, requestTarget } from '../model/location.ts';
 import { withReadReferences } from '../model/read-references.ts';
@@ -45,11 +45,14 @@ export function FormView({ api, id, query }: FormViewProps) {
     ? withReadReferences(catalogue.schemas, formOf(catalogue.schemas, operation.body), api.item)
     : null;
 
-  const form = whole?.kind === 'object' && stored?.row ? ofRow(whole, stored.row) : whole;
+  const ofRow = (object: FieldOf<'object'>, row: Row | null) =>
+    row === null ? object : formOfRow(object, row, hiddenHint(row, operation));
+  const form = whole?.kind === 'object' && stored ? ofRow(whole, stored.row) : whole;
 
   useEffect(() => {
-    if (stored !== null || form?.kind !== 'object') return;
+    if (stored !== null || whole?.kind !== 'object') return;
     const begin = (row: Row | null, tag: string | null) => {
+      const form = ofRow(whole, row);
       // what another caller typed stays, but not the row that only that caller may see
       const draft =
         kept?.row && row ? rebased(form, kept.row, kept.draft as ObjectDraft, row, labelOf) : draftOf(form, row ?? {}, labelOf);
@@ -166,6 +169,12 @@ function Form(props: FormProps) {
           </button>
         </p>
       )}
+      {stored.row && Object.keys(stored.row).length === 0 && (
+        <p class="notice">
+          This API does not show the stored values.{' '}
+          {props.operation.method === 'PUT' ? 'Saving replaces all of them.' : 'Fields that you leave empty keep them.'}
+        </p>
+      )}
       {saving.problem && (
         <ProblemBox
           problem={saving.problem}
@@ -244,16 +253,18 @@ function requestOf({ form, id, operation, query, stored }: FormProps): {
     return { request: { method: operation.method, target, headers, body }, faults, isEmpty: false };
   }
   const { values, faults } = editedValues(form, row, draft);
-  const body = operation.method === 'PATCH' ? changedFields(writable(form, row), values) : values;
-  return { request: { method: operation.method, target, headers, body }, faults, isEmpty: Object.keys(body).length === 0 };
+  const patch = operation.method === 'PATCH' ? changedFields(form, writable(form, row), values) : null;
+  const body = patch?.body ?? values;
+  const request = { method: operation.method, target, headers, body };
+  return { request, faults: [...faults, ...(patch?.faults ?? [])], isEmpty: Object.keys(body).length === 0 };
 }
 
-/** The form of an existing row, without the fields of other classes and those that the caller does not get. */
-function ofRow(whole: FieldOf<'object'>, row: Row): FieldOf<'object'> {
-  const form = withoutAbsent(whole, row);
-  const type = form.typeKey === null ? undefined : row[form.typeKey];
-  const own = form.variants.filter((variant) => variant.type === String(type));
-  return own.length === 0 ? form : { ...form, variants: own };
+/** What saving does to a field that the API does not show. If it shows none of them, a notice says it once. */
+function hiddenHint(row: Row, operation: Operation | null): string {
+  if (Object.keys(row).length === 0) return '';
+  return operation?.method === 'PUT'
+    ? 'The stored value is not shown. Saving replaces it, also if this is empty.'
+    : 'The stored value is not shown. It stays if this is left empty.';
 }
 
 function faultsOf(local: readonly Fault[], violations: readonly { propertyPath: string; title: string }[]): Faults {

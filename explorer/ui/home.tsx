@@ -37,7 +37,7 @@ export function Home() {
   );
 }
 
-/** What can be done with the rows of an API, in words. */
+/** The operations of an API, in words. */
 function methodsOf(api: Api): string[] {
   const offered: readonly (readonly [unknown, string])[] = [
     [api.list, 'browse'],

@@ -1,6 +1,7 @@
 import { columnsOf, wordsOf } from '../model/columns.ts';
+import { countsQuery } from '../model/counts.ts';
 import { type Api, isSingle, type Operation, placeholdersOf } from '../model/document.ts';
-import { sortsOf } from '../model/filters.ts';
+import { activeFilters, sortsOf } from '../model/filters.ts';
 import { entriesOf, placeholderQuery, requestTarget, withParameters } from '../model/location.ts';
 import { CodePanel } from './code-panel.tsx';
 import { getRequest, useApp, useGet } from './context.ts';
@@ -22,7 +23,7 @@ export function ListView({ api, query }: { readonly api: Api; readonly query: st
       <div class="view-head">
         <div class="title-row">
           <Heading focusKey={api.name}>{wordsOf(api.name)}</Heading>
-          <ListActions api={api} query={kept} />
+          <ListActions api={api} query={query} />
         </div>
         {api.description !== null && <p class="lead">{api.description}</p>}
       </div>
@@ -36,12 +37,18 @@ export function ListView({ api, query }: { readonly api: Api; readonly query: st
 }
 
 /** Creation and custom actions, if they are declared and were not refused. */
-function ListActions({ api, query }: { readonly api: Api; readonly query: string }) {
+function ListActions({ api, query: whole }: { readonly api: Api; readonly query: string }) {
   const { session } = useApp();
+  const query = placeholderQuery(whole);
   const isOffered = (operation: Operation) =>
     !session.refused.has(`${operation.method} ${requestTarget(operation, query, null)}`);
   return (
     <div class="row">
+      {api.aggregate && isOffered(api.aggregate) && (
+        <Link class="button" to={{ kind: 'counts', api: api.name, query: countsQuery(api, whole) }}>
+          Counts
+        </Link>
+      )}
       {api.actions
         .filter((operation) => !isSingle(operation) && isOffered(operation))
         .map((operation) => (
@@ -82,16 +89,23 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
   const page = answer?.ok && isPage(answer.body) ? answer.body : null;
   const rows = page?.results ?? [];
   const columns = columnsOf(catalogue.schemas, api.row, sortsOf(list, rows), values.get('fields') ?? null, rows);
+  const isFiltered = values.has('q') || activeFilters(query).length > 0;
   const largest = list.query.find(({ name }) => name === 'items_per_page')?.schema.maximum ?? null;
   return (
     <>
       <Filters api={api} list={list} query={query} rows={rows} onQuery={show} />
-      {answer && !answer.ok && <ProblemBox problem={answer.problem} onRetry={reload} />}
+      {answer && !answer.ok && (
+        <ProblemBox
+          problem={answer.problem}
+          onRetry={reload}
+          reset={{ kind: 'list', api: api.name, query: placeholderQuery(query) }}
+        />
+      )}
       {answer === null && <Spinner />}
       {page && (
         <>
           {page.results.length === 0 ? (
-            <p class="empty">Nothing matches here.</p>
+            <p class="empty">{isFiltered ? 'Nothing matches the filters.' : 'There are no rows here.'}</p>
           ) : (
             <DataTable
               api={api}
@@ -108,7 +122,9 @@ function Rows({ api, list, query }: { readonly api: Api; readonly list: Operatio
         </>
       )}
       <div class="below">
-        {api.exports.length > 0 && <Exports api={api} query={query} />}
+        {api.exports.length > 0 && (
+          <Exports operations={api.exports} name={api.name} text="Export the whole list:" query={query} />
+        )}
         {page && <RawJson value={page} target={target} />}
         <CodePanel api={api} operation={list} request={getRequest(target)} />
       </div>

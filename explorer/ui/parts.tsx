@@ -75,8 +75,36 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
   );
 }
 
+interface ChecksProps {
+  readonly label: string;
+  readonly options: readonly {
+    readonly value: string;
+    readonly label: string;
+    readonly isChecked: boolean;
+    readonly isFixed?: boolean;
+  }[];
+  readonly onToggle: (value: string) => void;
+}
+
+/** A menu of check boxes. */
+export function Checks({ label, options, onToggle }: ChecksProps) {
+  return (
+    <Popover label={label}>
+      <fieldset class="checks">
+        <legend class="hidden">{label}</legend>
+        {options.map(({ value, label: text, isChecked, isFixed = false }) => (
+          <label key={value} class="check">
+            <input type="checkbox" checked={isChecked} disabled={isFixed} onChange={() => onToggle(value)} />
+            {text}
+          </label>
+        ))}
+      </fieldset>
+    </Popover>
+  );
+}
+
 /** A menu that opens below its button and closes with Escape or a click outside. */
-export function Popover({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+function Popover({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const ref = useRef<HTMLDetailsElement>(null);
   useClosing(ref);
   return (

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { View } from '../model/location.ts';
 import { type Problem, send } from '../net/send.ts';
 import { getRequest, useApp } from './context.ts';
-import { Scroll } from './parts.tsx';
+import { Link, Scroll } from './parts.tsx';
 
 const hints: Readonly<Record<number, string>> = {
   401: 'Sign in to continue. What you typed stays here.',
@@ -15,11 +16,13 @@ interface ProblemProps {
   /** Stands in place of the detail. */
   readonly text?: string;
   readonly onRetry?: () => void;
+  /** The view without the parameters that were rejected. */
+  readonly reset?: View;
   readonly focus?: boolean;
 }
 
 /** Why a request was rejected, and what to do. */
-export function ProblemBox({ problem, text = problem.detail, onRetry, focus }: ProblemProps) {
+export function ProblemBox({ problem, text = problem.detail, onRetry, reset, focus }: ProblemProps) {
   const { openSignIn, session } = useApp();
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -42,6 +45,11 @@ export function ProblemBox({ problem, text = problem.detail, onRetry, focus }: P
           <button type="button" class="primary" onClick={openSignIn}>
             {problem.status === 401 ? 'Sign in' : 'Sign in as another user'}
           </button>
+        )}
+        {problem.status === 400 && reset && (
+          <Link class="button" to={reset}>
+            Start again without parameters
+          </Link>
         )}
         {onRetry && (
           <button type="button" onClick={onRetry}>

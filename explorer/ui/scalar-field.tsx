@@ -1,4 +1,5 @@
-import type { Draft } from '../model/draft.ts';
+import { useState } from 'preact/hooks';
+import { type Draft, localTime } from '../model/draft.ts';
 import type { Field } from '../model/form-model.ts';
 import { FaultTexts, type FieldProps, fieldId, Marks } from './field-parts.tsx';
 
@@ -36,6 +37,8 @@ interface ControlProps {
 function Control({ field, draft, id, described, isFaulty, onChange }: ControlProps) {
   const common = { id, 'aria-describedby': described, 'aria-invalid': isFaulty, 'aria-required': field.required || undefined };
   const text = typeof draft === 'string' ? draft : '';
+  // a field of one line would remove line breaks
+  const [hasLines] = useState(text.includes('\n'));
   const typed = (event: { currentTarget: { value: string } }) => onChange(typedDraft(field, event.currentTarget.value));
   switch (field.kind) {
     case 'boolean':
@@ -70,7 +73,7 @@ function Control({ field, draft, id, described, isFaulty, onChange }: ControlPro
       return (
         <textarea
           {...common}
-          rows={field.kind === 'json' ? 5 : 4}
+          rows={field.kind === 'json' ? 5 : field.name === '' ? 1 : 4}
           spellcheck={field.kind === 'long-text'}
           class={field.kind}
           value={text}
@@ -80,10 +83,11 @@ function Control({ field, draft, id, described, isFaulty, onChange }: ControlPro
     case 'date':
       return <input {...common} type="date" value={text} onInput={typed} />;
     case 'date-time':
-      return <input {...common} type="datetime-local" step="1" value={text} onInput={typed} />;
+      return <input {...common} type="datetime-local" step="1" value={localTime(text)} onInput={typed} />;
     case 'time':
       return <input {...common} type="time" step="1" value={text} onInput={typed} />;
     default:
+      if (hasLines) return <textarea {...common} rows={4} value={text} onInput={typed} />;
       return <input {...common} type="text" inputMode={inputModeOf(field)} autocomplete="off" value={text} onInput={typed} />;
   }
 }

@@ -32,7 +32,7 @@ export function Value({ schema, value, compact = false, isKey = false }: ValuePr
   if (typeof value === 'boolean') return <span class={value ? 'yes' : 'no'}>{value ? 'Yes' : 'No'}</span>;
   const own = optionsOf(catalogue.schemas, schema)[0] ?? {};
   if (typeof value === 'number') return <span class="number">{isKey ? value : numbers.format(value)}</span>;
-  return <Text schema={own} text={String(value)} compact={compact} />;
+  return <Text schema={own} text={String(value)} compact={compact} isKey={isKey} />;
 }
 
 const numbers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 20 });
@@ -48,14 +48,14 @@ function NoValue() {
   );
 }
 
-function Text({ schema, text, compact }: { schema: Schema; text: string; compact: boolean }) {
+function Text({ schema, text, compact, isKey }: { schema: Schema; text: string; compact: boolean; isKey: boolean }) {
   const [isWhole, setWhole] = useState(false);
   const { contentEncoding, format } = schema;
   if (format === 'date' || format === 'date-time') return <Time text={text} format={format} />;
   if (format === 'decimal') return <span class="number">{decimalText(text)}</span>;
   if (typesOf(schema).includes('integer') && /^-?\d+$/.test(text))
-    return <span class="number">{BigInt(text).toLocaleString()}</span>;
-  if (contentEncoding === 'base64') return <span class="soft">{numbers.format(Math.floor((text.length * 3) / 4))} bytes</span>;
+    return <span class="number">{isKey ? text : BigInt(text).toLocaleString()}</span>;
+  if (contentEncoding === 'base64') return <span class="soft short">{numbers.format(bytesOf(text))} bytes</span>;
   if (format === 'uuid') return <code title={text}>{compact ? `${text.slice(0, 8)}…` : text}</code>;
   if (text === '') return <span class="soft">empty text</span>;
   if (compact) return <bdi class={text.length <= shortText ? 'short' : 'clamp'}>{shortened(text, 160)}</bdi>;
@@ -74,6 +74,10 @@ function Text({ schema, text, compact }: { schema: Schema; text: string; compact
       </button>
     </span>
   );
+}
+
+function bytesOf(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
 }
 
 const longest = 1000;
@@ -201,7 +205,8 @@ export function RowLink({ model, row }: { readonly model: string; readonly row: 
   const { catalogue } = useApp();
   const api = apiOfModel(catalogue, model);
   const id = api ? idIn(row, api.key) : null;
-  const label = <bdi>{labelOf(row, api?.key)}</bdi>;
+  const text = labelOf(row, api?.key);
+  const label = <bdi class={text.length <= shortText ? 'short' : undefined}>{text}</bdi>;
   // a row of another API may need other placeholders in its path
   if (!api?.get || id === null || api.get.inPath.length > 1) return label;
   return <Link to={{ kind: 'entity', api: api.name, id: String(id), query: '' }}>{label}</Link>;

@@ -373,12 +373,13 @@ export class ApiController<T extends object = any> implements ControllerHooks {
     return query.clone().andWhere(isSelected(meta, em.getPlatform(), keys) as never) as AnyQueryBuilder;
   }
 
-  /** A response with a status and groups of its own. */
+  /** A response with a status and groups of its own. A response as the value is copied, with the options changed. */
   json(
     value: unknown,
     options: { status?: number; groups?: readonly string[]; headers?: Record<string, string> } = {},
   ): JsonReply {
-    return new JsonReply(value, options);
+    if (!(value instanceof JsonReply)) return new JsonReply(value, options);
+    return new JsonReply(value.value, { ...value, ...options, headers: { ...value.headers, ...options.headers } });
   }
 
   /**

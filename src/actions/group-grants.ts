@@ -44,7 +44,7 @@ export class GroupGrants {
   readonly #declared: GroupsDeclaration;
   readonly #granting: Granting;
   readonly #roles: readonly BoundRole[];
-  /** Whether the roles are asked with a null subject as well, for rows inside the response. */
+  /** Whether the roles are also checked with a null subject, for rows inside the response. */
   readonly #asksInside: boolean;
   readonly #sets = new Map<number, ActiveGroups>();
   readonly #granted = new Map<ActiveGroups, Granted>();
@@ -77,13 +77,13 @@ export class GroupGrants {
     return entity ? this.ofEntity(request, entity) : this.ofCollection(request);
   }
 
-  /** The groups that apply to every row: voters that read it are not asked, and count as denying. */
+  /** The groups that apply to every row. Voters that read the row are not called, and count as denying. */
   ofAnyRow(request: ApiRequest): ActiveGroups {
     const mask = this.#ofUser(request);
     return this.#set(mask, mask);
   }
 
-  /** The groups that may apply to a row that is not read yet: voters that read it are not asked, and count as granting. */
+  /** The groups that may apply to a row that is not read yet. Voters that read the row are not called, and count as granting. */
   beforeRow(request: ApiRequest): ActiveGroups | Promise<ActiveGroups> {
     if (!this.readsSubject) return this.ofCollection(request);
     const own = this.#ofUser(request) | this.#ofSubject;

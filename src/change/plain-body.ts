@@ -1,18 +1,9 @@
-import {
-  type EntityMetadata,
-  type EntityProperty,
-  isRaw,
-  type Platform,
-  Reference,
-  ReferenceKind,
-  type Type,
-} from '@mikro-orm/core';
-import type { ApiRequest } from '../access/user.ts';
+import { type EntityMetadata, type EntityProperty, isRaw, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
 import { constructionOf, constructionReason, initialValues } from '../model/construction.ts';
-import { hasDiscriminator, typeOf } from '../model/hierarchy.ts';
+import { typeOf } from '../model/hierarchy.ts';
 import {
   compositeIn,
   type Identifier,
@@ -25,44 +16,18 @@ import { hasAccessor } from '../model/own-code.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { compileReference, type InstanceContext } from '../query/rows/instance.ts';
 import { tableOf } from '../query/rows/table-name.ts';
-import type { SeenRows } from '../query/visibility/visibility-columns.ts';
 import { longJson } from '../serialization/long-body.ts';
+import {
+  type Column,
+  type ColumnValue,
+  databaseColumn,
+  databaseValue,
+  isPlainReference,
+  type References,
+  type Referred,
+  StoredColumns,
+} from './stored-columns.ts';
 import type { AssociationWrite, ScalarWrite, WritableField, WritePlan } from './write-plan.ts';
-
-interface Column {
-  /** Quoted. */
-  readonly column: string;
-  /** Its type without length or precision: a parameter that is cast to it can be used anywhere. */
-  readonly type: string;
-}
-
-export interface ColumnValue extends Column {
-  readonly value: unknown;
-  readonly refersTo: Referred | null;
-  /** The property of the model, and its value there; null if only the column is set. */
-  readonly property: PropertyValue | null;
-}
-
-interface PropertyValue {
-  readonly name: string;
-  valueFor(context: InstanceContext): unknown;
-}
-
-/** The row that a value refers to, and whether a caller may refer to it. */
-interface Referred {
-  readonly table: string;
-  readonly key: string;
-  readonly id: Identifier;
-  readonly field: AssociationWrite;
-  readonly references: References;
-}
-
-/** The rows of a class that callers may refer to. Whether a row exists is checked by the statement that refers to it. */
-export interface References {
-  may(request: ApiRequest, id: Identifier): boolean | Promise<boolean>;
-  /** The rows that the caller may refer to, as a condition for that statement, or `all`; null if only {@link may} can decide. */
-  rows(request: ApiRequest): 'all' | Promise<readonly SeenRows[] | 'all' | null>;
-}
 
 /** The rows of an association's target that callers may refer to; null if statements alone cannot check that. */
 type ReferenceCheck = (field: AssociationWrite) => References | null;
@@ -94,7 +59,7 @@ export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
   readonly #required: readonly string[];
   readonly #defaults: readonly Default[];
-  readonly #stored: ReadonlyMap<string, StoredColumn>;
+  readonly #stored: StoredColumns;
   readonly #construct: () => Record<string, unknown>;
   readonly #meta: EntityMetadata;
   readonly #dialect: Dialect;
@@ -118,7 +83,7 @@ export class PlainBody {
     this.emptyColumns = empty;
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
-    this.#stored = new Map(storedColumns(mapper, plan.meta).map((column) => [column.property, column]));
+    this.#stored = new StoredColumns(mapper, plan.meta);
     this.#construct = constructionOf(plan.meta);
     this.#meta = plan.meta;
   }
@@ -130,16 +95,12 @@ export class PlainBody {
 
   /** The column of a property that code has set; null if a statement alone cannot write it. */
   columnOf(property: string, value: unknown): ColumnValue | null {
-    const stored = this.#stored.get(property);
-    return stored?.isKey ? null : this.newColumnOf(property, value);
+    return this.#stored.columnOf(property, value);
   }
 
   /** The same in a new row, whose key code may set. */
   newColumnOf(property: string, value: unknown): ColumnValue | null {
-    const stored = this.#stored.get(property);
-    const column = stored?.store(value);
-    // an entity that code has created has no key yet
-    return stored && column !== undefined ? { ...stored, value: column, refersTo: null, property: null } : null;
+    return this.#stored.newColumnOf(property, value);
   }
 
   /** The columns that a body sets; null if it is not a plain one. A new row gets its defaults, unless code sets them. */
@@ -203,7 +164,7 @@ function plainField(
   if (property.primary && !isComposite(meta)) return null;
   if (property.hasConvertToDatabaseValueSQL || property.generated || property.formula || property.concurrencyCheck) return null;
   const isKey = property.primary === true;
-  const common = { ...columnOf(property, platform), nullable, isKey, property: field.property };
+  const common = { ...databaseColumn(property, platform), nullable, isKey, property: field.property };
   if (common.type === '') return null;
   if (field.kind === 'scalar') {
     const read = scalarReader(field, mapper);
@@ -233,45 +194,6 @@ function plainField(
   };
 }
 
-interface StoredColumn extends Column {
-  readonly property: string;
-  readonly isKey: boolean;
-  store(value: unknown): unknown;
-}
-
-function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
-  const platform = mapper.driver.getPlatform();
-  return (meta.props as EntityProperty[]).flatMap((property) => {
-    const store = storing(property, mapper);
-    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false) return [];
-    return {
-      ...columnOf(property, platform),
-      property: property.name as string,
-      isKey: property.primary === true,
-      store: (value: unknown) => (value === null || value === undefined ? null : store(value)),
-    };
-  });
-}
-
-/** Converts a value of the model's property for the driver; null if a statement alone cannot write it. */
-function storing(property: EntityProperty, mapper: Mapper): ((value: unknown) => unknown) | null {
-  const { values } = dialectOf(mapper);
-  if (property.formula || property.hasConvertToDatabaseValueSQL) return null;
-  if (property.kind === ReferenceKind.SCALAR) {
-    const toDatabase = databaseValue(property, mapper.driver.getPlatform());
-    return (value) => values.storable(toDatabase(value));
-  }
-  const target = property.targetMeta;
-  if (property.kind !== ReferenceKind.MANY_TO_ONE || !target || !isPlainReference(property, [target])) return null;
-  if (isComposite(target)) return null;
-  const key = keyOf(target);
-  if (key.customType || key.targetMeta) return null;
-  return (value) => {
-    const referred = Reference.unwrapReference(value as object) as Record<string, unknown>;
-    return values.bindable(typeof referred === 'object' ? referred[key.name as string] : referred);
-  };
-}
-
 /** A column that the mapper fills in a new row if it has no other value. */
 interface Default extends Column {
   readonly value: () => unknown;
@@ -290,18 +212,9 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
     if (!columnKinds[valueKindOf(property, platform).kind].isPlain) return null;
     const toDatabase = databaseValue(property, platform);
     const make = (onCreate ?? (() => literal)) as () => unknown;
-    defaults.push({ ...columnOf(property, platform), value: () => values.storable(toDatabase(make())) });
+    defaults.push({ ...databaseColumn(property, platform), value: () => values.storable(toDatabase(make())) });
   }
   return defaults;
-}
-
-function columnOf({ columnTypes, fieldNames }: EntityProperty, platform: Platform): Column {
-  // a cast with a length or precision would silently cut off a value that the column itself rejects; so would `character` alone
-  const type = String(columnTypes?.[0] ?? '').replace(/\s*\([^)]*\)/, '');
-  return {
-    column: platform.quoteIdentifier(fieldNames[0] as string).toString(),
-    type: /^(var)?char/i.test(type) ? 'text' : type,
-  };
 }
 
 /** Whether a scalar has one column of its own, whose values need no SQL around them. */
@@ -324,13 +237,6 @@ function scalarReader(field: ScalarWrite, mapper: Mapper): PlainField['read'] | 
   };
 }
 
-/** The value as the mapper itself would pass it to the driver. */
-function databaseValue(property: EntityProperty, platform: Platform): (value: unknown) => unknown {
-  const custom = property.customType as Type<unknown> | undefined;
-  if (!custom) return (value) => value;
-  return (value) => custom.convertToDatabaseValue(value, platform, { mode: 'serialization' });
-}
-
 /** The key in `{id}`, or in `{type, id}` with the type of the target; undefined for any other value. */
 export function readReference(json: unknown, target: EntityMetadata, parseId: IdentifierParser): Identifier | undefined {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
@@ -343,13 +249,4 @@ export function readReference(json: unknown, target: EntityMetadata, parseId: Id
   const keys = Object.keys(json);
   const { id, type } = json as { id: unknown; type?: unknown };
   return keys.length > 2 || (keys.length === 2 && type !== typeOf(target)) ? undefined : parseId(id);
-}
-
-/** Whether a property refers to rows of one table by their key, and to any of them. */
-export function isPlainReference(property: EntityProperty, targets: readonly EntityMetadata[]): boolean {
-  const [target] = targets;
-  if (!target || targets.length !== 1 || property.polymorphic || property.targetKey || hasDiscriminator(target)) return false;
-  if (target.inheritanceType === 'tpt' || target.root.inheritanceType === 'tpt' || target.schema === '*' || target.virtual)
-    return false;
-  return property.kind === ReferenceKind.MANY_TO_ONE || property.kind === ReferenceKind.MANY_TO_MANY;
 }

@@ -42,6 +42,8 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   if (orm) applying?.addFilters(mapper, orm);
   const platform = mapper.driver.getPlatform();
   adapt(platform);
+  // MikroORM looks tables up in it, also a table named "constructor"
+  Object.setPrototypeOf(mapper.config.get('schemaGenerator').skipColumns ?? {}, null);
   checkColumns(mapper.driver);
   setDialect(platform, dialect);
   return mapper;

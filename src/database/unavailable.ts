@@ -1,4 +1,4 @@
-// Errors with PostgreSQL's error codes, on both databases: the response to each is 503.
+// Errors with PostgreSQL's error codes, on both databases. Each leads to a 503.
 
 const coded = (code: string, message: string, cause?: unknown) => Object.assign(new Error(message, { cause }), { code });
 

@@ -6,6 +6,8 @@ export interface Step {
   readonly parameters: readonly unknown[] | ((before: unknown[][]) => readonly unknown[]);
   /** Whether the next step runs even if this one returns no row. */
   readonly mayBeEmpty?: true;
+  /** Whether it may take long, for other reasons than the writer can see in the statement. */
+  readonly mayTakeLong?: boolean;
 }
 
 /** Changes rows. */

@@ -7,7 +7,7 @@ export interface Mistake<Text extends string> {
 }
 
 /** The mistake with this message; unknown if there is no message. */
-export type Told<Message extends string> = [Message] extends [never] ? unknown : Mistake<Message>;
+export type MistakeOf<Message extends string> = [Message] extends [never] ? unknown : Mistake<Message>;
 
 /** `'a' | 'b'` → `'a, b'`. Evaluated for mistakes only, so that correct declarations cost nothing. */
 export type Listed<Names> = [Names] extends [never] ? 'none' : Joined<Names, ''>;

@@ -1,4 +1,4 @@
-import { appMain, block, root, routes } from './schema.ts';
+import { appMain, appMainKeys, root, routes } from './schema.ts';
 import { type Key, type MapShape, type ObjectShape, optionFor, type Shape } from './shape.ts';
 
 interface Line {
@@ -15,25 +15,29 @@ const introduction = [
   '%% is a percent sign.',
 ];
 
+/** Divides a comment that begins in a column into lines. */
+export type WrapComment = (text: string, column: number) => readonly string[];
+
 /** All keys with their defaults, as YAML that can be read as configuration. */
-export function referenceText(): string {
-  const lines = [{ text: 'app_main:', doc: root.keys.app_main.doc }, ...objectLines(appMain, {}, '  ')];
+export function referenceText(wrap: WrapComment = (text) => [text]): string {
+  const lines = [{ text: 'app_main:', doc: appMainKeys.root.doc }, ...objectLines(appMain, {}, '  ')];
   const blocks = Object.entries(root.keys).filter(([name]) => name.startsWith('when@'));
   return [
-    ...introduction.map((line) => `# ${line}`),
+    ...introduction.flatMap((line) => wrap(line, 2)).map((line) => `# ${line}`),
     '',
-    ...aligned(lines),
+    ...aligned(lines, wrap),
     '',
     '# Blocks with the same keys for one environment:',
     ...aligned(
       blocks.flatMap(([name, { doc }]) => [
         { text: `# ${name}:`, doc },
-        { text: '#   app_main:', doc: block.keys.app_main.doc },
+        { text: '#   app_main:', doc: appMainKeys.block.doc },
       ]),
+      wrap,
     ),
     '',
     '# In config/routes.yaml:',
-    ...aligned(exampleLines(routes, '# ')),
+    ...aligned(exampleLines(routes, '# '), wrap),
     '',
   ].join('\n');
 }
@@ -91,7 +95,11 @@ function yamlOf(value: unknown): string {
 }
 
 /** Comments begin in the same column, except after lines that are too long for it. */
-function aligned(lines: readonly Line[]): string[] {
+function aligned(lines: readonly Line[], wrap: WrapComment): string[] {
   const column = Math.min(maxColumn, Math.max(...lines.map(({ text }) => text.length)));
-  return lines.map(({ text, doc }) => (doc === '' ? text : `${text.padEnd(column)}  # ${doc}`));
+  return lines.flatMap(({ text, doc }) => {
+    if (doc === '') return [text];
+    const comments = wrap(doc, Math.max(column, text.length) + '  # '.length);
+    return comments.map((comment, index) => `${(index === 0 ? text : '').padEnd(column)}  # ${comment}`);
+  });
 }

@@ -7,6 +7,7 @@ import {
   exports,
   openapi,
   pagination,
+  paginationKeys,
   role,
   security,
   server,
@@ -93,23 +94,24 @@ const listKeys = {
   aggregate: orNull(aggregate, null, 'Counts, sums and other aggregates of the rows of _index, by groups; null means none.'),
 };
 
-/** A mapping with the same key for each HTTP method. */
-function perMethod<K extends Key>(name: string, key: (method: HttpMethod) => K) {
-  const keys = Object.fromEntries(httpMethods.map((method) => [method, key(method)]));
-  return object(name, keys as Readonly<Record<HttpMethod, K>>);
+/** The same key for each HTTP method. */
+function perMethod<K extends Key>(key: (method: HttpMethod) => K): Readonly<Record<HttpMethod, K>> {
+  return Object.fromEntries(httpMethods.map((method) => [method, key(method)])) as Record<HttpMethod, K>;
 }
 
-const methods = perMethod('methods', (method) => optional(boolean(), false, `Whether ${method} is enabled.`));
-const roleOf = (method: HttpMethod) => orNull(role, null, `The role checked on ${method}.`);
+const enabled = (method: HttpMethod) => optional(boolean(), false, `Whether ${method} is enabled.`);
+const methods = object('methods', perMethod(enabled));
 const roles = object('roles', {
-  ...perMethod('roles', roleOf).keys,
+  ...perMethod((method) => orNull(role, null, `The role checked on ${method}.`)),
   HEAD: dependent(nullable(role), null, 'that of GET', 'The role checked on HEAD; null leaves only base_role.'),
 });
-const descriptions = perMethod('descriptions', (method) => orNull(words, null, `What ${method} does.`));
+const description = (method: HttpMethod) => orNull(words, null, `What ${method} does.`);
+const descriptions = object('descriptions', perMethod(description));
 
 const identifier = /^[A-Za-z_$][\w$]*$/;
 const operationId = text({ expected: 'an identifier such as "publishCourse"', pattern: /^[A-Za-z_]\w*$/ });
-const operationIds = perMethod('operation_ids', (method) => orNull(operationId, null, `The operation id of ${method}.`));
+const operationIdOf = (method: HttpMethod) => orNull(operationId, null, `The operation id of ${method}.`);
+const operationIds = object('operation_ids', perMethod(operationIdOf));
 
 const association = object('association', {
   property: required(
@@ -257,7 +259,7 @@ export const api = object('api', {
   base_path: required(basePath, '/api/person', 'What the paths of all routes begin with; may contain {placeholders}.'),
   controller: orNull(classOf('controllers'), null, 'A controller of your own; null means the default one.'),
   base_role: orNull(role, null, 'The role checked for every action.'),
-  pagination: optional(object('api_pagination', inherited(pagination.keys, 'app_main.pagination')), {}, 'Paging of this API.'),
+  pagination: optional(object('api_pagination', inherited(paginationKeys, 'app_main.pagination')), {}, 'Paging of this API.'),
   rate_limit: dependent(
     nullable(apiRateLimit),
     null,
@@ -329,11 +331,21 @@ const routeEntry = object('route', {
 export const routes = map(routeEntry, { example: { name: crudLoader.entry, note: 'Required: loads the routes of all APIs.' } });
 
 /**
+ * Its key in a configuration file, and in a `when@…` block.
+ *
+ * @internal
+ */
+export const appMainKeys = {
+  root: optional(appMain, {}, 'The declaration.'),
+  block: optional(appMain, {}, 'Overrides app_main in this environment.'),
+};
+
+/**
  * The keys of a `when@…` block, besides route entries.
  *
  * @internal
  */
-export const block = object('when', { app_main: optional(appMain, {}, 'Overrides app_main in this environment.') });
+export const block = object('when', { app_main: appMainKeys.block });
 const over = (when: string) => optional(block, {}, `Overrides everything else ${when}.`);
 
 /**
@@ -342,7 +354,7 @@ const over = (when: string) => optional(block, {}, `Overrides everything else ${
  * @internal
  */
 export const root = object('root', {
-  app_main: optional(appMain, {}, 'The declaration.'),
+  app_main: appMainKeys.root,
   'when@dev': over('when NODE_ENV=development, and if it is not set'),
   'when@test': over('when NODE_ENV=test'),
   'when@prod': over('when NODE_ENV=production'),

@@ -37,7 +37,7 @@ const count = either(
   object('count', { capped: required(integer(1, maxInteger - 1), 10000, 'Items beyond this number are not counted.') }),
 );
 
-export const pagination = object('pagination', {
+export const paginationKeys = {
   items_per_page: amount(50, 'Items per page if the request does not set it.'),
   max_items_per_page: amount(200, 'The maximum number of items per page that a request may set.'),
   max_offset: amount(
@@ -48,7 +48,8 @@ export const pagination = object('pagination', {
   count: optional(count, 'exact', 'How items are counted: exact, estimated, or { capped: 10000 }.'),
   max_or_depth: amount(2, 'How deep groups of or[…] may be nested in a request; 0 disables them.', { min: 0, max: 5 }),
   max_or_groups: amount(10, 'The maximum number of or[…] groups in a request.', { max: 100 }),
-});
+};
+export const pagination = object('pagination', paginationKeys);
 
 const rateKeys = {
   limit: required(integer(1, maxInteger), 600, 'The maximum number of requests of a caller in a window.'),

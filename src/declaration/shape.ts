@@ -179,10 +179,7 @@ export function map<Made, Given>(
   return { ...common, min: 0, names: null, namesExpected: '', ...options, of };
 }
 
-export function object<const K extends Keys>(
-  name: string,
-  keys: K,
-): ObjectShape & { readonly keys: K } & Typed<MadeOf<K>, GivenOf<K>> {
+export function object<const K extends Keys>(name: string, keys: K): ObjectShape & Typed<MadeOf<K>, GivenOf<K>> {
   return { kind: 'object', nullable: false, expected: 'a mapping', name, keys };
 }
 

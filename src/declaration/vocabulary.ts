@@ -26,7 +26,7 @@ export function formatsMatching<Known extends string>(formats: readonly Known[],
 export const searchMethods = ['like', 'trigram', 'fulltext'] as const;
 export type SearchMethod = (typeof searchMethods)[number];
 
-/** What an aggregate computes from the values of a field in a group of rows. */
+/** The functions that an aggregate applies to the values of a field in a group of rows. */
 export const aggregateFunctions = ['sum', 'avg', 'min', 'max'] as const;
 export type AggregateFunction = (typeof aggregateFunctions)[number];
 

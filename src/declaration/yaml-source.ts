@@ -4,7 +4,7 @@ import { type ConfigModule, writtenModule } from './config-module.ts';
 import { merge } from './merge.ts';
 import { resolvePlaceholders, unreadable } from './placeholders.ts';
 import { type Mode, modeOf } from './read/mode.ts';
-import { block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
+import { appMainKeys, block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
 import { type ObjectShape, optional } from './shape.ts';
 import type { ReportedError, Source } from './source.ts';
 import { didYouMean, listed } from './suggest.ts';
@@ -56,7 +56,7 @@ const routesPlace: Place = { file: 'config/routes.yaml', line: 1, column: 1 };
 const nothing: Written = { place: routesPlace, entries: new Map() };
 const mergedShape: ObjectShape = {
   ...rootShape,
-  keys: { app_main: rootShape.keys.app_main, routes: optional(routesShape, {}, '') },
+  keys: { app_main: appMainKeys.root, routes: optional(routesShape, {}, '') },
 };
 
 function isRoutesFile(file: string): boolean {

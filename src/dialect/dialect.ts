@@ -144,7 +144,7 @@ export interface AggregateSyntax {
 
 export interface Sum {
   readonly sql: string;
-  /** What to sort by, if it is not the sum itself. */
+  /** The sort key, if it is not the sum itself. */
   readonly order: readonly string[];
   /** The sum as a number or its digits, from the value that an executor returns. */
   read(value: unknown): unknown;

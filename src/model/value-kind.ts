@@ -98,7 +98,7 @@ function stringLength(property: EntityProperty, column: string): number | null {
 
 function integer(type: string, unsigned: boolean | undefined): ValueKind {
   const half = integerRanges[type] ?? 2 ** 31;
-  // neither database has unsigned columns: negative values are excluded, but the maximum is no higher
+  // neither database has unsigned columns: negative values are excluded, and the maximum is that of a signed column
   return { kind: 'integer', min: unsigned ? 0 : -half, max: half - 1 };
 }
 

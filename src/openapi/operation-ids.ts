@@ -13,7 +13,7 @@ interface Named {
   readonly id: string;
 }
 
-/** What an API is about, in the singular and the plural: `third party`, `third parties`. */
+/** The subject of an API, in the singular and the plural: `third party`, `third parties`. */
 export function nounsOf({ class: model, name }: Pick<ApiDeclaration, 'class' | 'name'>): { one: string; many: string } {
   const words = wordsOf(name);
   const ofModel = wordsOf(model.name);

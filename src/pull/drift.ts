@@ -54,7 +54,7 @@ function missingProperty(table: WantedTable, column: InventoryColumn, naming: Na
   return [`${start}; add ${name}: ${source}`];
 }
 
-/** What a property does not know of its column, although every value of the property fits. */
+/** Features of a column that its property lacks, although every value of the property fits. */
 function changeOf(table: WantedTable, property: WantedColumn, { isRequired, mapping, name }: InventoryColumn): string[] {
   const place = `${property.property}: the column ${labelOf(table)}.${name}`;
   const lines: string[] = [];

@@ -5,8 +5,8 @@ const reservedClasses = new Set(
     .split(' '),
 );
 
-/** Properties that every object has, or whose presence changes how an object is treated. */
-const reservedProperties = new Set([...Object.getOwnPropertyNames(Object.prototype), 'toJSON', 'then']);
+/** Properties that every object has, that MikroORM rejects, or whose presence changes how an object is treated. */
+const reservedProperties = new Set([...Object.getOwnPropertyNames(Object.prototype), 'prototype', 'toJSON', 'then']);
 
 /** `order_items`, `ORDER ITEMS` and `orderItems` → `OrderItems`. */
 export function className(table: string): string {
@@ -68,7 +68,7 @@ function wordsOf(name: string): string[] {
   return cased.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
 }
 
-/** What keeps a name from being used in statements; null if nothing does. MikroORM does not quote every character. */
+/** The reason why a name cannot be used in statements; null if it can. MikroORM does not quote every character. */
 export function troubleIn(name: string): string | null {
   const found = /[."`?\\\p{Cc}]/u.exec(name)?.[0];
   return found === undefined ? null : `its name contains ${/\p{Cc}/u.test(found) ? 'a control character' : found}`;

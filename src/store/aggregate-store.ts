@@ -116,7 +116,7 @@ export class AggregateStore {
     return this.#options.executor.rows(statement, parameters);
   }
 
-  /** What the caller sees of the classes in the request; null if they can see everything. */
+  /** The visibility of the classes in the request; null if the caller can see everything. */
   async #visibleRows(request: ApiRequest, { condition, plan }: AggregateRequest): Promise<VisibleRows | null> {
     const hidden = [...new Set([...plan.hidden, ...(condition ? hiddenIn(condition) : [])])];
     if (hidden.length === 0) return null;

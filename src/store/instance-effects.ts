@@ -40,12 +40,11 @@ export class InstanceEffects {
     return changed.filter((name) => Object.hasOwn(meta.properties, name));
   }
 
-  /** Whether code has changed anything but the `expected` properties of `owner`. */
-  isMore(owner: object, expected: readonly string[]): boolean {
+  /** Whether code has changed a property that is not `expected` to change. */
+  isMore(expected: (instance: object, name: string) => boolean): boolean {
     // a reference that code has loaded is managed by MikroORM from then on
     for (const { instance } of this.#snapshots.values())
-      if (isInstance(instance) && this.changesOf(instance).some((name) => instance !== owner || !expected.includes(name)))
-        return true;
+      if (isInstance(instance) && this.changesOf(instance).some((name) => !expected(instance, name))) return true;
     return false;
   }
 

@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { ColumnValue } from '../change/plain-body.ts';
+import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';

@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import type { ColumnValue, PlainBody } from '../change/plain-body.ts';
+import type { PlainBody } from '../change/plain-body.ts';
+import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { initialValues } from '../model/construction.ts';
 import { entityKey, instanceKey } from '../model/identifier.ts';
@@ -147,7 +148,7 @@ export class RowCode {
     effects.watch([{ instance, meta: this.#meta, key: '' }]);
     await check(instance);
     const changed = effects.changesOf(instance);
-    if (effects.isMore(instance, changed) || this.#changedEntities(request, instance))
+    if (effects.isMore((each, name) => each === instance && changed.includes(name)) || this.#changedEntities(request, instance))
       throw new Error(`the rules of ${this.#meta.className} changed another entity, which only a hook can change`);
     return changed;
   }

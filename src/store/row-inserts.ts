@@ -1,7 +1,7 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { valueProblem } from '../change/conflict.ts';
-import type { ColumnValue } from '../change/plain-body.ts';
+import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { keyFrom, keyText } from '../model/composite-key.ts';
@@ -30,6 +30,9 @@ interface Group {
   readonly columns: readonly ColumnValue[];
   readonly indexes: readonly number[];
 }
+
+/** Rows that are inserted within a few milliseconds. */
+const mostQuick = 200;
 
 type Rows = readonly (readonly ColumnValue[])[];
 
@@ -103,12 +106,14 @@ export class RowInserts {
     const reading = await store.readingWithVisibility(request);
     const keys: unknown[][][] = [];
     // a step whose parameters do not depend on the one before is sent without waiting
+    const mayTakeLong = all.length > mostQuick;
     const steps = groups.map((group, i): Step => {
       const { params, sql } = this.#insert(group, all, seen ?? new Map());
       const statement = statementOf(`${sql} returning ${this.#keys}`, true);
-      if (i === 0) return { statement, parameters: params };
+      if (i === 0) return { statement, parameters: params, mayTakeLong };
       return {
         statement,
+        mayTakeLong,
         parameters: (before) => {
           keys[i - 1] = before;
           return params;
@@ -204,7 +209,7 @@ export class RowInserts {
     const names = columns.map(({ column }) => column).join(', ');
     const values = columns.map((_, i) => `c${i}`).join(', ');
     const sql =
-      `with _rows as (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
+      `with _rows as materialized (select * from ${source.sql} as s) insert into ${writes.changes.table} (${names}) ` +
       `select ${values} from _rows${where}${source.order}`;
     return { sql, params };
   }

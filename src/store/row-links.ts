@@ -1,5 +1,5 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import { isPlainReference } from '../change/plain-body.ts';
+import { isPlainReference } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { AccessWatch } from '../access/access-watch.ts';
 import type { StatementWatch } from '../database/statement-watch.ts';
-import { currentTimings, journeys, RequestTimings } from './journey.ts';
+import { currentTimings, RequestTimings, timingsByRequest } from './request-timings.ts';
 import type { Tracing } from './tracing.ts';
 
 /** Follows every request of a server through its phases, and reports them in `Server-Timing`, in spans, or both. */
@@ -11,20 +11,20 @@ export function followPhases(
   tracing: Tracing | null,
 ): { readonly access: AccessWatch; readonly waits: NonNullable<StatementWatch['waits']> } {
   const follow: onRequestHookHandler = (request, _reply, done) => {
-    const journey = journeys.get(request);
-    if (!journey) return done();
-    currentTimings.run(journey, () => (tracing ? tracing.within(request, journey, done) : done()));
+    const timings = timingsByRequest.get(request);
+    if (!timings) return done();
+    currentTimings.run(timings, () => (tracing ? tracing.within(request, timings, done) : done()));
   };
   app.addHook('onRequest', function start(request, reply, done) {
-    journeys.set(request, new RequestTimings());
+    timingsByRequest.set(request, new RequestTimings());
     follow.call(this, request, reply, done);
   });
   // the socket emits a body outside of the context in which its request was received
   app.addHook('preValidation', follow);
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const journey = journeys.get(request);
-    if (journey && timing) reply.header('server-timing', timesOf(journey, performance.now()));
-    if (journey) tracing?.serialized(journey);
+    const timings = timingsByRequest.get(request);
+    if (timings && timing) reply.header('server-timing', timesOf(timings, performance.now()));
+    if (timings) tracing?.serialized(timings);
     done();
   });
   const begin = (phase: 'access' | 'query', endSpan: ((error?: unknown) => void) | undefined) => {

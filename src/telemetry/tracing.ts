@@ -8,9 +8,9 @@ import { dialectName } from '../dialect/address.ts';
 import type { Problem } from '../errors.ts';
 import { loggableError } from '../response/loggable-error.ts';
 import type { TrafficWatch } from '../traffic/gate.ts';
-import { currentTimings, journeys, type RequestTimings } from './journey.ts';
 import { shownPath } from './logger.ts';
 import { operationOf, withPlaceholders } from './query-text.ts';
+import { currentTimings, type RequestTimings, timingsByRequest } from './request-timings.ts';
 import { scrubber } from './scrubber.ts';
 import { knownMethods, requestOf, routeOf, unknownRoute } from './seen-requests.ts';
 
@@ -61,19 +61,19 @@ export class Tracing implements TrafficWatch {
   }
 
   /** Runs the rest of a request in the context of its span. The first call starts the span. */
-  within(request: FastifyRequest, journey: RequestTimings, go: () => void): void {
-    let traced = this.#traced.get(journey);
+  within(request: FastifyRequest, timings: RequestTimings, go: () => void): void {
+    let traced = this.#traced.get(timings);
     if (!traced) {
       traced = this.#begin(request);
-      this.#traced.set(journey, traced);
+      this.#traced.set(timings, traced);
     }
     this.#api.context.with(traced.context, go);
   }
 
   closed: TrafficWatch['closed'] = (response) => {
     const request = requestOf(response);
-    const journey = request && journeys.get(request);
-    const traced = journey && this.#traced.get(journey);
+    const timings = request && timingsByRequest.get(request);
+    const traced = timings && this.#traced.get(timings);
     if (!traced?.isOwn) return;
     const { span } = traced;
     const { statusCode, writableFinished } = response;
@@ -107,10 +107,10 @@ export class Tracing implements TrafficWatch {
   };
 
   /** Adds the span of serialization, which began when the last phase ended. */
-  serialized(journey: RequestTimings): void {
-    const traced = this.#traced.get(journey);
+  serialized(timings: RequestTimings): void {
+    const traced = this.#traced.get(timings);
     if (!traced) return;
-    const startTime = performance.timeOrigin + journey.lastEnd;
+    const startTime = performance.timeOrigin + timings.lastEnd;
     this.#tracer.startSpan('serialize', { kind: spanKinds.internal, startTime }, traced.context).end();
   }
 
@@ -143,8 +143,8 @@ export class Tracing implements TrafficWatch {
     const active = this.#api.context.active();
     const span = this.#api.trace.getSpan(active);
     if (span) return { span, context: active };
-    const journey = currentTimings.getStore();
-    return journey && this.#traced.get(journey);
+    const timings = currentTimings.getStore();
+    return timings && this.#traced.get(timings);
   }
 
   #part(name: string, attributes?: Readonly<Record<string, string>>): (error?: unknown) => void {

@@ -17,7 +17,7 @@ const exposedHeaders = [
   'WWW-Authenticate',
 ];
 
-/** What the application accepts, which decides what scripts of other origins may send. */
+/** The parts of an application that determine which methods and headers scripts of other origins may send. */
 export interface Accepted {
   readonly declaration: Declaration;
   readonly records: readonly { readonly methods: readonly HttpMethod[] }[];

@@ -154,7 +154,7 @@ describe('authenticateWith', () => {
 });
 
 describe('challengeOf', () => {
-  test('returns the challenge of the first authenticator, or Bearer if there is none', () => {
+  test('returns the challenge of the first authenticator, or Bearer without authenticators', () => {
     class Session extends Scripted {
       override challenge() {
         return 'Session';

@@ -40,7 +40,7 @@ export function testIo(world: { env?: NodeJS.ProcessEnv; cwd?: string; isTTY?: b
     until: (expression) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
-          reject(new Error(`${expression} was not printed within 15 s, but:\n${printed.out}${printed.err}`));
+          reject(new Error(`${expression} was not printed within 45 s, but:\n${printed.out}${printed.err}`));
         }, 45_000);
         const look = () => {
           const found = expression.exec(printed.out) ?? expression.exec(printed.err);

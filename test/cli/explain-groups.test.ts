@@ -13,14 +13,14 @@ describe('declarest explain with fields by role', () => {
     expect(out).toContain('read:medical: does not apply, needs PERSON_MEDICAL: MedicalVoter voted deny on Person 2');
     expect(out).toContain('absent    diagnosis: needs PERSON_MEDICAL: MedicalVoter voted deny on Person 2\n');
     expect(out).toContain('center.budget: needs ROLE_FINANCE: RoleVoter voted deny\n');
-    expect(out).toContain('readable  id, name, center { id, name }\n');
+    expect(out).toContain('readable  id, name, center {id, name}\n');
     expect(out).toContain('sent      all readable fields\n');
   });
 
   test('decides for the row of the path', async () => {
     const { out } = await call(['explain', 'GET', '/api/person/1.json', directory, ...as(1, 'ROLE_FINANCE')]);
     expect(out).toContain('read:medical: PERSON_MEDICAL was granted');
-    expect(out).toContain('readable  id, name, diagnosis, center { id, name, budget }\n');
+    expect(out).toContain('readable  id, name, diagnosis, center {id, name, budget}\n');
     expect(out).toContain('sent      all readable fields\n');
     expect(out).not.toContain('absent');
   });

@@ -40,7 +40,7 @@ describe('serving an application loads only the modules it uses', () => {
     const sources = sourcesIn(loaded);
     expect(sources).toEqual(expect.arrayContaining(['cli/commands/serve.ts', 'server.ts', 'dialect/sqlite/kysely-dialect.ts']));
     const unused =
-      /^inspect\/|^openapi\/(?!places)|^cli\/(commands\/(check|dev|explain|match|reference|routes|token)|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^traffic\/(cors|compression)\.ts$|^telemetry\/(.*metrics|phases|journey|tracing|opentelemetry|query-text)/;
+      /^inspect\/|^openapi\/(?!places)|^cli\/(commands\/(check|dev|explain|match|reference|routes|token)|watch-application)\.ts$|postgres(?!ql\/errors)|^access\/(jwt|sign-token)|^testing\.ts$|^traffic\/(cors|compression)\.ts$|^telemetry\/(.*metrics|phases|request-timings|tracing|opentelemetry|query-text)/;
     expect(sources.filter((file) => unused.test(file))).toEqual([]);
     expect(loaded).not.toContain(http);
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { jsonSchema, jsonSchemaText } from '../../src/declaration/json-schema.ts';
 import { referenceText } from '../../src/declaration/reference.ts';
 import { call } from './call.ts';
@@ -8,6 +9,14 @@ import { run, start } from './spawned.ts';
 
 test('every key is printed with its default', async () => {
   for (const print of [run, call]) expect(await print(['reference'])).toEqual({ code: 0, out: referenceText(), err: '' });
+});
+
+test.each([80, 40])('comments are wrapped on a terminal of %i columns, and the text is the same', async (columns) => {
+  const { out } = await call(['reference'], { isTTY: true, columns, env: { NO_COLOR: '1' } });
+  if (columns === 80) expect(out.split('\n').filter((line) => line.length > columns)).toEqual([]);
+  expect(parse(out)).toEqual(parse(referenceText()));
+  const words = (text: string) => text.split(/[\s#]+/);
+  expect(words(out)).toEqual(words(referenceText()));
 });
 
 test('--schema prints the JSON Schema', async () => {

@@ -187,7 +187,7 @@ describe('SIGHUP', () => {
     await database.drop();
   });
 
-  test('keeps requests away from a new worker whose database is unreachable, and gives up one that hangs at its start', async () => {
+  test('keeps requests away from a new worker whose database is unreachable, and ends one that hangs at its start', async () => {
     const { directory, database } = await application('sqlite', '{ shutdown_timeout: 1000 }');
     const server = start(['serve', directory, '--port', '0', '--workers', '2']);
     const url = await addressOf(server);

@@ -93,13 +93,26 @@ describe('a call of the typed client', () => {
         post: { tags: ['third_party'], 'x-action': 'seat', responses, parameters: [id] },
         delete: { tags: ['third_party'], 'x-action': 'seat', responses, parameters: [id] },
       },
+      '/api/third-party/{id}/close.json': {
+        post: { tags: ['third_party'], 'x-action': 'close', responses, parameters: [id], requestBody: body },
+      },
+      '/api/third-party/createMany.json': { post: { tags: ['third_party'], 'x-action': 'createMany', responses } },
+      '/api/status.json': { get: { tags: ['third_party'], operationId: 'appStatus', responses } },
     },
   };
   const [api] = readDocument(document).apis;
   const callOf = (operation: unknown, sent: Partial<SentRequest> & { target: string }) =>
-    clientOf(origin, api!, operation as never, { method: 'GET', headers: {}, ...sent }, true)
+    clientOf(
+      origin,
+      api!,
+      operation as never,
+      { method: 'GET', headers: {}, ...sent },
+      { header: 'Authorization', prefix: 'Bearer ' },
+    )
       .split('\n')
-      .slice(3)
+      // without the import and the client
+      .filter((_, index) => index > 1)
+      .filter((line) => !line.startsWith('const client ='))
       .join('\n');
 
   test('names functions as the generated client does', () => {
@@ -112,8 +125,31 @@ describe('a call of the typed client', () => {
     expect(callOf(api?.associations.get('tags')?.add, { target: '/api/third-party/5/tags.json', body: { id: 1 } })).toBe(
       'const data = await client.thirdParty.addTag(5, {\n  id: 1,\n});',
     );
+    expect(callOf(api?.actions[3], { target: '/api/third-party/createMany.json' })).toBe(
+      'const data = await client.thirdParty.createManyAction();',
+    );
+    expect(callOf(api?.actions[4], { target: '/api/status.json' })).toBe('const data = await client.thirdParty.appStatus();');
     expect(callOf(api?.actions[1], { target: '/api/third-party/5/seat.json' })).toBe(
       'const data = await client.thirdParty.seatDelete(5);',
     );
+  });
+
+  test('keeps the place of a body that is not sent', () => {
+    const sent = { target: '/api/third-party/5/close.json', headers: { 'Idempotency-Key': 'a' } };
+    expect(callOf(api?.actions[2], sent)).toBe(
+      "const data = await client.thirdParty.close(5, undefined, {\n  idempotencyKey: 'a',\n});",
+    );
+  });
+
+  test('says which parameters the client has no type for', () => {
+    expect(callOf(api?.list, { target: '/api/third-party.json?fields=id&name[in]=a%5C,b,c' })).toBe(
+      "// the client has no type for fields\nconst data = await client.thirdParty.list({\n  fields: 'id',\n  'name[in]': [\n    'a,b',\n    'c',\n  ],\n} as never);",
+    );
+  });
+
+  test('sends an API key in its header', () => {
+    const sent = { method: 'GET', target: '/api/third-party.json', headers: {} };
+    const text = clientOf(origin, api!, api?.list as never, sent, { header: 'X-Api-Key', prefix: '' });
+    expect(text).toContain("headers: { 'X-Api-Key': token } });");
   });
 });

@@ -22,7 +22,7 @@ test('declarest serve explains a request to pages of its own, on the same machin
   });
   try {
     const url = await addressOf(server);
-    const place = `${url}/explorer/explain?method=GET&path=${encodeURIComponent('/api/person.json?items_per_page=1')}`;
+    const place = `${url}/explorer/~explain?method=GET&path=${encodeURIComponent('/api/person.json?items_per_page=1')}`;
     const explained = await fetch(place, { headers: { authorization: 'Bearer wrong' } });
     expect(explained.status).toBe(200);
     expect(explained.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -41,10 +41,10 @@ test('declarest serve explains a request to pages of its own, on the same machin
     ];
     for (const headers of refused) expect([headers, await statusOf(place, headers)]).toEqual([headers, 404]);
     for (const query of ['', '?method=GET', '?method=get&path=/x', '?method=GET&path=x', '?method=GET&path=/a%0d%0ab'])
-      expect([query, await statusOf(`${url}/explorer/explain${query}`, {})]).toEqual([query, 404]);
+      expect([query, await statusOf(`${url}/explorer/~explain${query}`, {})]).toEqual([query, 404]);
     // the page about a problem links to it
     const page = await (await fetch(`${url}/api/person/99.json`, { headers: { accept: 'text/html' } })).text();
-    expect(page).toContain('href="/explorer/explain?method=GET&amp;path=%2Fapi%2Fperson%2F99.json"');
+    expect(page).toContain('href="/explorer/~explain?method=GET&amp;path=%2Fapi%2Fperson%2F99.json"');
   } finally {
     server.child.kill('SIGTERM');
     await server.ended;

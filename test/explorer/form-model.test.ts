@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { changedFields, createBody, differences, editedValues, writable } from '../../explorer/model/changes.ts';
 import { draftOf, type ObjectDraft } from '../../explorer/model/draft.ts';
 import { type FieldOf, formOf } from '../../explorer/model/form-model.ts';
+import { formOfRow } from '../../explorer/model/granted.ts';
 import { withReadReferences } from '../../explorer/model/read-references.ts';
 import type { Schema, Schemas } from '../../explorer/model/schema.ts';
 
@@ -141,7 +142,8 @@ describe('an edited row', () => {
   };
   const draft = draftOf(form(body), row, label) as ObjectDraft;
   const edited = (fields: Record<string, unknown>) => ({ ...draft, fields: { ...draft.fields, ...fields } }) as ObjectDraft;
-  const patch = (next: ObjectDraft) => changedFields(writable(form(body), row), editedValues(form(body), row, next).values);
+  const patch = (next: ObjectDraft) =>
+    changedFields(form(body), writable(form(body), row), editedValues(form(body), row, next).values).body;
 
   test('sends nothing if nothing was changed, not even the milliseconds that a field does not show', () => {
     expect(patch(draft)).toEqual({});
@@ -156,6 +158,63 @@ describe('an edited row', () => {
       address: null,
     });
     expect(patch(next)).toEqual({ name: 'Eve', center: { id: 3 }, born: '2000-01-02', address: null });
+  });
+
+  test('names the keys that were removed from JSON, because a change is merged into it', () => {
+    const schema = objectOf({ data: {}, place: objectOf({ more: {} }) });
+    const stored = { data: { a: 1, b: { c: 1, d: [null] }, e: null }, place: { more: { x: 1 } } };
+    const changed = (data: unknown, more: unknown) => changedFields(form(schema), stored, { data, place: { more } });
+    expect(changed({ b: { d: [{ f: null }] }, e: null }, { y: 2 })).toEqual({
+      body: { data: { a: null, b: { c: null, d: [{ f: null }] } }, place: { more: { x: null, y: 2 } } },
+      faults: [],
+    });
+    expect(changed([1], { x: 1 }).body).toEqual({ data: [1] });
+    expect(changed({ ...stored.data, a: null }, { x: { z: null } }).faults.map(({ path }) => path)).toEqual([
+      'data',
+      'place.more',
+    ]);
+  });
+
+  test('keeps null for a list, and the milliseconds inside an object', () => {
+    const schema = objectOf({
+      tags: { type: ['array', 'null'], items: { type: 'string' } },
+      place: objectOf({ room: { type: 'string' }, since: { type: 'string', format: 'date-time' } }),
+    });
+    const stored = { tags: null, place: { room: 'A', since: '2026-11-15T10:11:12.345Z' } };
+    const shown = draftOf(form(schema), stored, label) as ObjectDraft;
+    const place = shown.fields.place as ObjectDraft;
+    const next = { ...shown, fields: { ...shown.fields, place: { ...place, fields: { ...place.fields, room: 'B' } } } };
+    expect(editedValues(form(schema), stored, next).values).toEqual({ ...stored, place: { ...stored.place, room: 'B' } });
+  });
+
+  test('rejects an emptied field that cannot be null, which would silently keep its value', () => {
+    const schema = objectOf({
+      seats: { type: 'integer' },
+      name: { type: 'string' },
+      level: { type: ['integer', 'null'] },
+      data: {},
+      place: objectOf({ shelf: { type: 'integer' } }),
+    });
+    const stored = { seats: 1, name: 'A', level: 2, data: { a: 1 }, place: { shelf: 3 } };
+    const empty = { seats: '', name: '', level: null, data: '', place: { type: null, fields: { shelf: '' } } };
+    const { faults, values } = editedValues(form(schema), stored, { type: null, fields: empty });
+    expect(faults.map(({ path }) => path)).toEqual(['seats', 'place.shelf']);
+    expect(values).toMatchObject({ name: '', level: null, data: null });
+  });
+
+  test('sends a field that the API does not show only if it was filled in', () => {
+    const schema = objectOf({
+      pin: { type: 'string' },
+      on: { type: 'boolean', default: true },
+      name: { type: 'string' },
+      note: { type: ['string', 'null'] },
+    });
+    const own = formOfRow(form(schema), { name: 'A' }, 'hint');
+    const shown = draftOf(own, { name: 'A' }, label) as ObjectDraft;
+    expect(own.variants[0]?.fields.map(({ description }) => description)).toEqual(['hint', 'hint', null, 'hint']);
+    expect(editedValues(own, { name: 'A' }, shown).values).toEqual({ name: 'A' });
+    const filled = { ...shown, fields: { ...shown.fields, pin: '1', on: false } };
+    expect(editedValues(own, { name: 'A' }, filled).values).toEqual({ pin: '1', on: false, name: 'A' });
   });
 
   test('compares three versions field by field', () => {

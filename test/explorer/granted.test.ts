@@ -5,7 +5,7 @@ import { readDocument } from '../../explorer/model/document.ts';
 import { draftOf, type ObjectDraft } from '../../explorer/model/draft.ts';
 import { filtersOf, sortsOf } from '../../explorer/model/filters.ts';
 import { type FieldOf, formOf } from '../../explorer/model/form-model.ts';
-import { isShown, withoutAbsent } from '../../explorer/model/granted.ts';
+import { formOfRow, isShown } from '../../explorer/model/granted.ts';
 import { loadApplication } from '../../src/application.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { clinic } from '../support/clinic.ts';
@@ -49,12 +49,12 @@ describe('the explorer with fields by role', () => {
   test('sends no field that the row does not have', () => {
     const form = formOf(schemas, person.put!.body!) as FieldOf<'object'>;
     const row = unseen[0]!;
-    const own = withoutAbsent(form, row);
+    const own = formOfRow(form, row, '');
     const shown = draftOf(own, row, label) as ObjectDraft;
     const { values } = editedValues(own, row, { ...shown, fields: { ...shown.fields, name: 'Eva' } });
     expect(values).toEqual({ name: 'Eva', center: { id: 1 } });
-    expect(changedFields(writable(own, row), values)).toEqual({ name: 'Eva' });
-    expect(withoutAbsent(form, seen[0]!).variants[0]?.fields.map(({ name }) => name)).toEqual(['name', 'diagnosis', 'center']);
+    expect(changedFields(own, writable(own, row), values).body).toEqual({ name: 'Eva' });
+    expect(formOfRow(form, seen[0]!, '').variants[0]?.fields.map(({ name }) => name)).toEqual(['name', 'diagnosis', 'center']);
   });
 
   test('creates a row without a field that was not filled in, even if it has a default', () => {

@@ -106,7 +106,7 @@ describe('the explorer of the example', () => {
   test('compares before it saves a model without versions', async () => {
     await explorer.open('/course/3/~edit');
     await page.getByLabel('Title').fill('Mine');
-    const token = await (await fetch(`${explorer.app.url}/explorer/token/${encodeURIComponent('Ada (administrator)')}`)).text();
+    const token = await (await fetch(`${explorer.app.url}/explorer/~token/${encodeURIComponent('Ada (administrator)')}`)).text();
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
     await fetch(`${explorer.app.url}/api/course/3.json`, { method: 'PATCH', headers, body: '{"title":"Theirs"}' });
     await page.getByRole('button', { name: 'Save', exact: true }).click();

@@ -13,6 +13,10 @@ describe('the address of a view', () => {
     { kind: 'create', api: 'person', query: '' },
     { kind: 'entity', api: 'tag', id: 'a/b?c#d é', query: '' },
     { kind: 'entity', api: 'tag', id: '~new', query: '' },
+    { kind: 'entity', api: 'tag', id: '.', query: '' },
+    { kind: 'edit', api: 'tag', id: '..', query: '' },
+    { kind: 'action', api: 'tag', id: '..', action: 'close', method: 'POST', query: '' },
+    { kind: 'counts', api: 'tag', query: 'by=kind' },
     { kind: 'entity', api: 'tag', id: 'new', query: '' },
     { kind: 'edit', api: 'person', id: '5', query: '{region}=north' },
     { kind: 'action', api: 'course', id: '3', action: 'close', method: 'POST', query: '' },
@@ -36,6 +40,7 @@ describe('the query of a list', () => {
       'sort=title&lastName[contains]=an%20%26%20co',
     );
     expect(withParameters('sort=title&q=x', { sort: null })).toBe('q=x');
+    expect(withParameters('constructor=a&toString=b', { q: 'x' })).toBe('constructor=a&toString=b&q=x');
   });
 
   test('is taken from links of the server, whatever their base URL', () => {

@@ -125,7 +125,7 @@ describe('a browser that opens an address', () => {
     const secret = 'a secret that is long enough for tokens';
     const security = { jwt: { secret }, sample_users: { Bob: { id: 1, roles: ['ROLE_B'], claims: {} } } };
     const other = await createServer(options({ security, explorer: { login: 'https://example.org/login?a=1&b=2' } }));
-    const token = (await other.inject('/explorer/token/Bob')).body;
+    const token = (await other.inject('/explorer/~token/Bob')).body;
     const headers = { ...browser, authorization: `Bearer ${token}` };
     const { body, statusCode } = await other.inject({ url: '/api/guarded.json', headers });
     expect(statusCode).toBe(403);

@@ -81,7 +81,15 @@ describe('a server outside production', () => {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     });
     expect(body).not.toMatch(/https?:|<style|style=|<script>/);
-    for (const path of ['/explorer/', '/explorer/note', '/explorer/note/1?fields=id', '/explorer/note/a.b%2fc', '/explorer/%00'])
+    for (const path of [
+      '/explorer/',
+      '/explorer/note',
+      '/explorer/note/1?fields=id',
+      '/explorer/note/a.b%2fc',
+      '/explorer/%00',
+      '/explorer/token/1',
+      '/explorer/explain',
+    ])
       expect((await app.inject(path)).body).toBe(body);
     expect((await app.inject({ method: 'HEAD', url: '/explorer' })).statusCode).toBe(200);
     const again = await app.inject({ url: '/explorer', headers: { 'if-none-match': String(headers.etag) } });
@@ -94,7 +102,7 @@ describe('a server outside production', () => {
       openapi: '/openapi.json',
       mount: '',
       login: '/login?from="<explorer>&"',
-      sampleUsers: '/explorer/sample-users',
+      sampleUsers: '/explorer/~sample-users',
       development: true,
       explain: null,
     });
@@ -119,8 +127,8 @@ describe('a server outside production', () => {
   });
 
   test('offers the sample users, and their tokens to its own pages only', async () => {
-    const users = (await app.inject('/explorer/sample-users')).json();
-    expect(users).toEqual([{ name: 'Ada L.', token: '/explorer/token/Ada%20L.' }]);
+    const users = (await app.inject('/explorer/~sample-users')).json();
+    expect(users).toEqual([{ name: 'Ada L.', token: '/explorer/~token/Ada%20L.' }]);
     const token = await app.inject(users[0].token);
     expect(token.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'text/plain; charset=utf-8' });
     const authorization = `Bearer ${token.body}`;
@@ -158,8 +166,8 @@ describe('the explorer', () => {
       const { body } = await app.inject('/explorer');
       expect(settingsIn(body)).toMatchObject({ sampleUsers: null, development: false, explain: null });
       // only the page of the client-side routes
-      expect((await app.inject('/explorer/sample-users')).body).toBe(body);
-      expect((await app.inject('/explorer/token/Ada%20L.')).body).toBe(body);
+      expect((await app.inject('/explorer/~sample-users')).body).toBe(body);
+      expect((await app.inject('/explorer/~token/Ada%20L.')).body).toBe(body);
     });
   });
 

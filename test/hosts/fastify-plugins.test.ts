@@ -4,7 +4,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type CodeOptions, declarest } from '../../src/index.ts';
-import { takeObjections } from '../support/documents/watch-answers.ts';
+import { takeObjections } from '../support/documents/watch-responses.ts';
 
 const Note = defineEntity({
   name: 'Note',

@@ -12,7 +12,7 @@ import {
   Voter,
 } from '../../src/index.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
-import { takeObjections } from '../support/documents/watch-answers.ts';
+import { takeObjections } from '../support/documents/watch-responses.ts';
 import { test } from '../support/halves.ts';
 import { type AccessSuiteOptions, accessSuite } from '../support/testing.ts';
 

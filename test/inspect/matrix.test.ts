@@ -121,7 +121,7 @@ describe('the matrix of the example', () => {
     const close = entry(matrix, 'POST', '/api/course/{id}/close.{_format}');
     expect(close).toMatchObject({
       action: 'handler',
-      handler: { value: 'CourseController.closeApi', place: 'src/controllers/course-controller.ts:27' },
+      handler: { value: 'CourseController.closeApi', place: 'src/controllers/course-controller.ts:13' },
       read: { fields: [], decidedBy: 'CourseController.closeApi' },
       write: { fields: [], decidedBy: 'CourseController.closeApi' },
     });

@@ -5,7 +5,7 @@ import { ApiController, type ApiRequest, DeclarationErrors } from '../../src/ind
 import { clientSource } from '../../src/openapi/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { takeObjections } from '../support/documents/watch-answers.ts';
+import { takeObjections } from '../support/documents/watch-responses.ts';
 import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 

@@ -104,6 +104,8 @@ class WardController extends ApiController<Ward> {
         return 'text';
       case 'json':
         return this.json([ward], { groups: ['short'], status: 203, headers: { 'x-own': 'yes' } });
+      case 'json of json':
+        return this.json(this.json([ward], { groups: ['short'], headers: { 'x-own': 'yes' } }), { status: 203 });
       case 'json of nothing':
         return this.json(undefined);
       case 'no groups':
@@ -297,6 +299,10 @@ describe.each(databases)('a controller on %s', (kind) => {
         const response = await value(of);
         expect([response.status, response.text]).toEqual([204, '']);
       }
+    });
+    test('this.json of a response with the groups and headers of this response', async () => {
+      const { status, json, headers } = await value('json of json');
+      expect([status, headers.get('x-own'), json]).toEqual([203, 'yes', [north]]);
     });
     test('this.json with its groups, status and headers', async () => {
       const { status, json, headers } = await value('json');

@@ -166,7 +166,11 @@ const options: CodeOptions = {
         class: Keeper,
         base_path: '/keeper',
         actions: {
-          _index: { methods: { GET: true, POST: true } },
+          _index: {
+            methods: { GET: true, POST: true },
+            bulk: { POST: true, PATCH: true, max_items: 2 },
+            aggregate: { by: ['genus'], max_groups: 1 },
+          },
           _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
         },
       },
@@ -188,6 +192,7 @@ const options: CodeOptions = {
     },
     security: { jwt: { secret: 'a-secret-of-more-than-thirty-two-characters' } },
     server: { body_limit: 2000 },
+    formats: ['json', 'csv'],
   },
   models: [Animal, Keeper, Chip, Toy, Ticket, Enclosure, Cage, Pond],
   controllers: [AnimalController],
@@ -266,10 +271,14 @@ describe.each(databases)('errors on %s', (kind) => {
       expect(await told('GET', '/animal.xml')).toEqual([
         404,
         'unknown_format',
-        'the path has an unknown format "xml"; end it in one of: .json',
+        'the path has an unknown format "xml"; end it in one of: .json, .csv',
       ]);
       const refused = await send('PUT', '/keeper.json', { json: {} });
-      expect([refused.status, refused.json.code, refused.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, POST']);
+      expect([refused.status, refused.json.code, refused.headers.get('allow')]).toEqual([
+        405,
+        'method_not_allowed',
+        'GET, POST, PATCH',
+      ]);
     });
 
     test.each(['/animal/%zz.json', '/%', '/animal/1.json/%E0%A4%A'])(
@@ -300,6 +309,31 @@ describe.each(databases)('errors on %s', (kind) => {
       const { status, headers } = await app.request('GET', '/animal.json', { headers: { 'x-long': 'x'.repeat(20_000) } });
       expect([status, headers.get('content-type')]).toEqual([431, 'application/problem+json; charset=utf-8']);
     });
+  });
+
+  test('a list as the body is rejected as a whole, with the reason', async () => {
+    const post = (json: unknown) => told('POST', '/keeper.json', { json });
+    const one = await send('POST', '/keeper.json', { json: [{ email: email() }, 1] });
+    expect(one.json).toMatchObject({ status: 400, code: 'invalid_list', index: 1 });
+    const three = [{ email: email() }, { email: email() }, { email: email() }];
+    expect(await post(three)).toEqual([413, 'too_many_items', 'the list must not have more than 2 items']);
+    const id = await make('/keeper.json', { email: email() });
+    const twice = [
+      { id, genus: 'Felis' },
+      { id, genus: 'Canis' },
+    ];
+    const { json } = await send('PATCH', '/keeper.json', { json: twice });
+    expect(json).toMatchObject({ status: 400, code: 'duplicate_item', index: 1 });
+  });
+
+  test('an aggregate that is not declared, or has too many groups for its format, returns 400', async () => {
+    for (const genus of ['Ursus', 'Lutra']) await make('/keeper.json', { email: email(), genus });
+    expect(await told('GET', '/keeper/aggregate.json?by=email')).toEqual([
+      400,
+      'aggregate_not_allowed',
+      'the query parameter "by" cannot be "email"; allowed: genus',
+    ]);
+    expect((await told('GET', '/keeper/aggregate.csv?by=genus')).slice(0, 2)).toEqual([400, 'aggregate_too_large']);
   });
 
   test('a method that an action does not handle returns 400 with the message of the specification', async () => {
@@ -972,7 +1006,7 @@ describe('all error responses', () => {
     expect(seen.length).toBeGreaterThan(100);
     for (const { where, response } of seen) {
       expect([where, response.headers.get('content-type')]).toEqual([where, 'application/problem+json; charset=utf-8']);
-      const { violations, ...members } = response.json;
+      const { index, violations, ...members } = response.json;
       expect([where, Object.keys(members).sort()]).toEqual([where, ['code', 'detail', 'instance', 'status', 'title', 'type']]);
       expect([where, members.status]).toEqual([where, response.status]);
       expect(catalogue).toHaveProperty(members.code);

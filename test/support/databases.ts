@@ -57,7 +57,8 @@ async function postgresql(name: string): Promise<FreshDatabase> {
     );
     if (rows.length > 0) return rows[0].name as string;
     // nothing connects to template0, so concurrent test files do not block each other
-    await client.query(`create database ${name} template template0 strategy file_copy`);
+    const { rows: found } = await client.query("select current_setting('server_version_num')::int >= 150000 as has_strategies");
+    await client.query(`create database ${name} template template0 ${found[0].has_strategies ? 'strategy file_copy' : ''}`);
     return name;
   });
   const url = new URL(server);

@@ -66,6 +66,6 @@ export type OpenExplorer = Awaited<ReturnType<typeof openExplorer>>;
 
 /** A token of a sample user, for requests beside the page. */
 export async function tokenOf({ app }: OpenExplorer, name: string): Promise<Record<string, string>> {
-  const response = await fetch(`${app.url}/explorer/token/${name}`);
+  const response = await fetch(`${app.url}/explorer/~token/${name}`);
   return { Authorization: `Bearer ${await response.text()}`, 'Content-Type': 'application/json' };
 }

@@ -43,7 +43,7 @@ export default async function seed(em: EntityManager): Promise<void> {
     for (let participant = 0; participant < 1 + (index % 3); participant++)
       course.addPerson(pick(people, index * 3 + participant));
   }
-  em.create(Note, { title: 'First contact', text: 'ListQuery for help with housing.' });
+  em.create(Note, { title: 'First contact', text: 'Needs help with housing.' });
   em.create(Letter, { title: 'Request', recipient: 'City Hospital', postage: '1.20' });
 }
 

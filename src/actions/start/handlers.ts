@@ -42,9 +42,11 @@ import { withBody } from './body-check.ts';
 import { bulkParts } from './bulk-parts.ts';
 import { type Compilers, compileApi } from './compile-api.ts';
 import type { Observer } from './observer.ts';
-import { planLink, planWrite, type WritePlanning } from './plan-writes.ts';
+import { planLink } from './plan-links.ts';
+import { planWrite } from './plan-writes.ts';
 import { aggregateHandler, readingHandler } from './reading-handler.ts';
 import { type ApiRuntime, Framework, userOf } from './runtime.ts';
+import type { WritePlanning } from './write-parts.ts';
 
 /** The input for the handlers of an application. */
 interface Compiled {

@@ -27,7 +27,7 @@ export default {
     1: 'the request would be rejected, or error in the application',
     2: 'wrong command line',
   },
-  example: 'declarest explain GET /api/person/1.json my-application --user \'{"id": 1, "roles": ["ROLE_USER"]}\'',
+  example: 'declarest explain GET /api/person/1.json my-application --as "$TOKEN"',
 
   async run(given, io) {
     const { method, path } = requestArguments(given);

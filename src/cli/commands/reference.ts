@@ -1,4 +1,9 @@
 import { type Command, isGiven } from '../command.ts';
+import { outputStyleOf } from '../io.ts';
+import { wrapped } from '../text/layout.ts';
+
+/** Comments get at least this width, on narrow terminals too. */
+const leastWidth = 24;
 
 export default {
   positionals: [],
@@ -8,7 +13,12 @@ export default {
 
   async run(given, io) {
     if (isGiven(given, 'schema')) io.stdout.write((await import('../../declaration/json-schema.ts')).jsonSchemaText());
-    else io.stdout.write((await import('../../declaration/reference.ts')).referenceText());
+    else {
+      const { columns } = outputStyleOf(io.stdout, io.env);
+      const wrap = (text: string, column: number) =>
+        columns === null ? [text] : wrapped(text, Math.max(columns - column, leastWidth));
+      io.stdout.write((await import('../../declaration/reference.ts')).referenceText(wrap));
+    }
     return 0;
   },
 } satisfies Command;

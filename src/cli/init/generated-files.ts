@@ -18,7 +18,7 @@ export interface Choices {
   readonly manager: PackageManagerName;
   /** The version of the package manager, if it is known. */
   readonly managerVersion?: string | undefined;
-  /** What package.json has for `declarest`: a version, a tag or a file. */
+  /** The specifier of `declarest` in package.json: a version, a tag or a file. */
   readonly declarest: string;
   readonly time: Date;
 }

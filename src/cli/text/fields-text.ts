@@ -26,14 +26,14 @@ export function fieldsText(fields: readonly FieldAccess[]): string {
       return { variant, text: `${name}${reference}${roleMark(roles)}` };
     });
   }
-  return treeText(root, ['{', '}']);
+  return treeText(root);
 }
 
-/** Paths of fields, wrapped at a width: `id, center { id, name }`. */
+/** Paths of fields, wrapped at a width: `id, center {id, name}`. */
 export function pathsText(paths: readonly string[], width: number): string[] {
   const root: Tree = new Map();
   for (const path of paths) grow(root, path.split('.'), (name) => ({ variant: '', text: name }));
-  return wrapped(treeText(root, ['{ ', ' }']), width);
+  return wrapped(treeText(root), width, /(?<=[,;]) /);
 }
 
 function grow(root: Tree, steps: readonly string[], describe: (step: string) => Omit<Node, 'fields'>): void {
@@ -46,9 +46,8 @@ function grow(root: Tree, steps: readonly string[], describe: (step: string) => 
 }
 
 /** The fields that all classes share come first, then those of each class. */
-function treeText(tree: Tree, braces: readonly [string, string]): string {
-  const textOf = ({ text, fields }: Node) =>
-    fields.size === 0 ? text : `${text} ${braces[0]}${treeText(fields, braces)}${braces[1]}`;
+function treeText(tree: Tree): string {
+  const textOf = ({ text, fields }: Node) => (fields.size === 0 ? text : `${text} {${treeText(fields)}}`);
   const byVariant = Map.groupBy(tree.values(), ({ variant }) => variant);
   const lists = [...byVariant].map(([variant, nodes]) => ({ variant, texts: nodes.map(textOf) }));
   const shared = (lists[0]?.texts ?? []).filter((text) => lists.every(({ texts }) => texts.includes(text)));

@@ -12,7 +12,7 @@ import { connectionOf } from './connection.ts';
 import { anotherCopy } from './errors.ts';
 import { isModel } from './is-model.ts';
 
-/** What Declarest takes from an existing MikroORM instance or configuration. */
+/** The parts of an existing MikroORM instance or configuration that Declarest uses. */
 export interface OrmSetup {
   /** Options of the mapper. */
   readonly options: Partial<Options>;

@@ -1,5 +1,5 @@
 import type { IndexHints } from '@mikro-orm/core';
-import type { Listed, Told } from '../mistake.ts';
+import type { Listed, MistakeOf } from '../mistake.ts';
 import type { Period } from '../vocabulary.ts';
 
 // MikroORM's types lose the JSON name of a property. These overloads keep it.
@@ -111,7 +111,7 @@ type NoField<Known, Name extends string, Where extends string> = [NamesIn<Known>
 type CheckedPath<Known, Path, By extends Naming, Where extends string> = Path extends string
   ? string extends Path
     ? unknown
-    : Told<PathMistake<Known, Path, By, Where>>
+    : MistakeOf<PathMistake<Known, Path, By, Where>>
   : unknown;
 
 type CheckedPaths<Known, Paths, Where extends string> = Paths extends readonly unknown[]

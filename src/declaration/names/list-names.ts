@@ -7,7 +7,7 @@ export interface ParameterNames {
   readonly sort: readonly string[];
   /** The fields of `?q=`. */
   readonly search: readonly string[];
-  /** What rows can be grouped by, and the values that can be computed: `kind`, `amount:sum`. */
+  /** The fields by which rows can be grouped, and the values that can be computed: `kind`, `amount:sum`. */
   readonly by: readonly string[];
   readonly of: readonly string[];
   /** Query parameters that the action declares. */
@@ -30,7 +30,7 @@ export function parameterNames(action: ActionDeclaration | null, withList = true
   };
 }
 
-/** What the aggregates of a list show: `kind`, `bornAt:month`, `amount:sum`. */
+/** The columns of the aggregates of a list: `kind`, `bornAt:month`, `amount:sum`. */
 export function aggregateNames(list: ListDeclaration | null): readonly DeclaredPath[] {
   const { by = [], of = [] } = list?.aggregate ?? {};
   return [...by, ...of.flatMap(({ field, functions, path }) => functions.map((name) => ({ field: `${field}:${name}`, path })))];

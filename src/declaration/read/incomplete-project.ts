@@ -47,7 +47,7 @@ export function commonJsError(directory: string, files: () => readonly string[])
   };
 }
 
-/** What to do about an import of a package that Node did not find; null if the error is another one. */
+/** The remedy for an import of a package that Node did not find; null for other errors. */
 export function missingPackage(directory: string, error: unknown): string | null {
   if ((error as { code?: string } | null)?.code !== 'ERR_MODULE_NOT_FOUND') return null;
   const name = /^Cannot find package '((?:@[^/']+\/)?[^/']+)/.exec((error as Error).message)?.[1];

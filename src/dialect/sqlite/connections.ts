@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
+import { withCountCache } from './count-cache.ts';
 import { sqliteCursors } from './cursors.ts';
 import { sqliteExecutor } from './executor.ts';
-import { withCountCache } from './kept-counts.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { createPrivate } from './open-file.ts';

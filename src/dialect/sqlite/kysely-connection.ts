@@ -6,6 +6,7 @@ import type { RowSteps } from '../dialect.ts';
 import { PreparedReads, withPlainNumbers } from './prepared-reads.ts';
 import type { RoutedReads } from './routed-reads.ts';
 import { beginSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
+import type { SequencePauses } from './turn-budget.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** The parts that all connections of a dialect share. */
@@ -15,6 +16,7 @@ export interface SharedParts {
   readonly reads: RoutedReads | null;
   readonly turn: Turn;
   readonly others: OtherProcesses;
+  readonly pauses: SequencePauses;
   /** The statement that begins a transaction. */
   readonly begin: string;
   readonly watch: StatementWatch | null;
@@ -81,7 +83,9 @@ export class Connection implements DatabaseConnection {
   }
 
   async #execute<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { others, reads, turn, writer } = this.#shared;
+    const { others, pauses, reads, turn, writer } = this.#shared;
+    const pause = pauses.next();
+    if (pause) await pause;
     if (this.#snapshot)
       return { rows: (await this.#snapshot.ask({ statement: statementOf(sql), parameters, as: 'named' })) as R[] };
     if (this.#inTransaction) return run<R>(writer, sql, parameters);

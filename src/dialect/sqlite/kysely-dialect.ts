@@ -4,11 +4,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { NodeSqliteDialect } from '@mikro-orm/sql';
 import type { DialectAdapter, Driver, TransactionSettings } from 'kysely';
 import type { StatementWatch } from '../../database/statement-watch.ts';
+import { CommitGroup, type Write } from './commit-group.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
 import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reader-threads.ts';
 import { type ReadConnections, RoutedReads } from './routed-reads.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
+import { SequencePauses } from './turn-budget.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
 /**
@@ -30,12 +32,14 @@ export class SqliteFileDialect extends NodeSqliteDialect implements Driver, Shar
   watch: StatementWatch | null = null;
   readonly turn: Turn;
   readonly others = new OtherProcesses();
+  readonly pauses = new SequencePauses();
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
   #reader!: DatabaseSync;
   /** Closes last if the others are read-only, and so removes the files that they need beside the database. Sends nothing. */
   #cleanupConnection: DatabaseSync | null = null;
   #isOpen = false;
+  readonly #group = new CommitGroup(this);
 
   constructor(file: string, statementTimeout = 0, readOnly = false) {
     // for MikroORM's own driver, which is not used: init() opens the database
@@ -65,7 +69,7 @@ export class SqliteFileDialect extends NodeSqliteDialect implements Driver, Shar
 
   /** Writers under way, those that wait for their turn included. */
   get writesUnderWay(): number {
-    return this.turn.waiting;
+    return this.turn.waiting + this.#group.waiting;
   }
 
   async init(): Promise<void> {
@@ -100,25 +104,10 @@ export class SqliteFileDialect extends NodeSqliteDialect implements Driver, Shar
     }
   }
 
-  /** Runs work that writes, as a transaction of its own, when it is its turn. */
-  async write<Result>(work: (db: DatabaseSync) => Result | Promise<Result>): Promise<Result> {
+  /** Runs work that writes, atomically and when it is its turn. It must not wait for anything. */
+  async write<Result>(work: Write<Result>): Promise<Result> {
     await this.init();
-    await this.turn.take();
-    try {
-      const waiting = this.others.begin(this.writer, this.begin);
-      if (waiting) await waiting;
-      try {
-        const result = await work(this.writer);
-        this.writer.exec('commit');
-        return result;
-      } catch (error) {
-        // some errors end the transaction by themselves
-        if (this.writer.isTransaction) this.writer.exec('rollback');
-        throw error;
-      }
-    } finally {
-      this.turn.give();
-    }
+    return this.#group.write(work);
   }
 
   /** Makes the connections of this dialect reject changes from now on. */

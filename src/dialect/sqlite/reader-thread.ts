@@ -6,7 +6,7 @@ import { Stopped } from './stoppable-connection.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 /** Rows, the elapsed milliseconds, and the cost in milliseconds: see {@link Stopwatch}. */
-export interface Answer {
+export interface ReadResult {
   readonly rows: unknown[];
   readonly took: number;
   readonly cost: number;
@@ -20,7 +20,7 @@ export type ThreadMessage =
   | 'opened'
   | 'stopped'
   | 'too large'
-  | Answer
+  | ReadResult
   | { readonly error: { readonly message: string; readonly properties: object } };
 
 const port = parentPort as NonNullable<typeof parentPort>;

@@ -4,7 +4,7 @@ import { takeNext } from '../../database/next-task.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lateError, lostError, tooLongError } from '../../database/unavailable.ts';
 import type { Question, Sent } from './reader.ts';
-import type { Answer, ThreadMessage } from './reader-thread.ts';
+import type { ReadResult, ThreadMessage } from './reader-thread.ts';
 
 /** The most statements that run at once. Snapshots have further threads. */
 const mostReads = 3;
@@ -41,7 +41,7 @@ interface Task {
   readonly kind: string;
   readonly sent: Sent;
   readonly isStoppable: boolean;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: ReadResult) => void;
   readonly reject: (error: unknown) => void;
   /** When it times out. */
   readonly deadline: number;
@@ -76,7 +76,7 @@ export class ReaderThreads {
   }
 
   /** The rows of a statement, and the milliseconds that it took. They include everything that was committed before the call. */
-  rows(sent: Sent, { expected, isStoppable }: Expectation): Promise<Answer> {
+  rows(sent: Sent, { expected, isStoppable }: Expectation): Promise<ReadResult> {
     return new Promise((resolve, reject) => {
       if (this.#waitingCount >= mostWaiting) throw lateError();
       const isLong = expected === undefined ? !isStoppable : expected > shortReadTime;
@@ -107,7 +107,7 @@ export class ReaderThreads {
   async ask(thread: ReaderThread, question: Question): Promise<unknown[]> {
     const timer = this.#timeout < Number.POSITIVE_INFINITY ? setTimeout(() => this.#abandon(thread), this.#timeout) : undefined;
     try {
-      return ((await thread.ask(question)) as Answer).rows;
+      return ((await thread.ask(question)) as ReadResult).rows;
     } finally {
       clearTimeout(timer);
     }
@@ -209,7 +209,7 @@ export class ReaderThreads {
   }
 }
 
-type Reply = Answer | 'stopped' | 'too large';
+type Reply = ReadResult | 'stopped' | 'too large';
 
 /** One thread, which handles questions in their order. */
 export class ReaderThread {

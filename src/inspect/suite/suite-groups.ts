@@ -42,12 +42,12 @@ export function missingFields(route: RouteAccess, granted: readonly FieldAccess[
   return names.filter((name) => rows.some((row) => !(name in row)));
 }
 
-/** Whether a route reads the rows of a list: all of them, or their aggregates. */
+/** Whether a route returns the rows of a list, or their aggregates. */
 export function isOfList({ action }: Pick<RouteAccess, 'action'>): boolean {
   return action === 'list' || action === 'aggregate';
 }
 
-/** Queries of a list that a caller without the roles must not get answered, each with the field that it names. */
+/** Queries of a list that must be rejected if the caller lacks the roles, each with the field that it names. */
 export function deniedQueries(mapper: Mapper, record: RouteRecord, route: RouteAccess, { own }: Grants) {
   const { action, api } = record;
   if (!isOfList(route) || route.method !== 'GET' || !action || !api) return [];

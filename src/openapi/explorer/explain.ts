@@ -37,7 +37,7 @@ export async function sendExplanation(
   return reply.headers({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).send(text);
 }
 
-/** Whether a page of this server asks, on this machine. A name other than localhost may have been pointed at this machine by a site. */
+/** Whether a request comes from a page of this server, on this machine. A site can let its own host name resolve to this machine. */
 function isLocal({ headers, hostname, raw }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   const isOwn = site === undefined || site === 'same-origin';

@@ -37,14 +37,15 @@ export function mountExplorer(
       openapi: base + openapi,
       mount: base,
       login: explorer.login,
-      sampleUsers: hasSampleUsers ? `${base}${path}/sample-users` : null,
+      sampleUsers: hasSampleUsers ? `${base}${path}/~sample-users` : null,
       development: !production,
-      explain: explanations && `${base}${path}/explain`,
+      explain: explanations && `${base}${path}/~explain`,
     };
     return (await page()).html(settings, base + path).send(request, reply);
   };
 
   serve(path, sendPage);
+  // an API can have any name that does not begin with a tilde
   serve(`${path}/*`, async (request, reply) => {
     const { '*': name } = request.params as { '*': string };
     const asset = (await page()).assets.get(name);
@@ -54,21 +55,21 @@ export function mountExplorer(
     return sendPage(request, reply);
   });
   if (explanations) {
-    serve(`${path}/explain`, async (request, reply) => {
+    serve(`${path}/~explain`, async (request, reply) => {
       const { sendExplanation } = await import('./explain.ts');
       return sendExplanation(explanations, request, reply);
     });
   }
   if (!hasSampleUsers) return;
-  serve(`${path}/sample-users`, async (request, reply) => {
+  serve(`${path}/~sample-users`, async (request, reply) => {
     const base = baseOf(request);
     const users = security.sampleUsers.map(({ name }) => ({
       name,
-      token: `${base}${path}/token/${encodeURIComponent(name)}`,
+      token: `${base}${path}/~token/${encodeURIComponent(name)}`,
     }));
     return reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }).send(users);
   });
-  serve(`${path}/token/:user`, async (request, reply) => {
+  serve(`${path}/~token/:user`, async (request, reply) => {
     const { sampleToken } = await import('../pages/sample-users.ts');
     return sampleToken(described, request, reply);
   });

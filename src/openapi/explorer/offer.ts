@@ -14,8 +14,8 @@ import { explorerFiles } from './files.ts';
 import { isNavigation } from './navigation.ts';
 
 /**
- * Shows browsers a page for what programs get as JSON, outside production: the explorer for a list or an entity, and a page that
- * helps for 401, 403 and 404. Must be called before the routes of the application and plugins that compress are registered.
+ * Outside production, sends browsers a page instead of JSON: the explorer for a list or an entity, and a page with the next step
+ * for 401, 403 and 404. Must be called before the routes of the application and plugins that compress are registered.
  */
 export function offerExplorer(app: FastifyInstance, described: Described, parts: ServedParts, explains = false): void {
   const { declaration, directory, records } = described;
@@ -39,7 +39,7 @@ export function offerExplorer(app: FastifyInstance, described: Described, parts:
         home: home ? `${base}/` : null,
       };
       const { title } = infoOf(directory, declaration.openapi);
-      const explain = explains ? `${base}${explorer}/explain` : null;
+      const explain = explains ? `${base}${explorer}/~explain` : null;
       const about = { assets: files.assets, directory, explain, links, login: declaration.explorer.login, title };
       const page = problemPage(JSON.parse(payload), request, about);
       addVary(reply, 'accept');
@@ -86,7 +86,8 @@ function viewOf(request: FastifyRequest, shown: ReadonlyMap<string, RouteRecord>
   return asked === '' ? place : `${place}?${asked}`;
 }
 
-/** Words of the explorer begin with a tilde. */
+/** Words of the explorer begin with a tilde. Browsers remove dots alone from paths. */
 function segment(text: string): string {
+  if (/^\.{1,2}$/.test(text)) return `~${text}`;
   return encodeURIComponent(text).replace(/^~/, '%7E');
 }

@@ -3,11 +3,11 @@ import { assetHeaders, escapeHtml, ownFilesOnly, pageHeaders } from '../pages/ht
 import { StaticResponse } from '../static-response.ts';
 import type { ExplorerFiles } from './files.ts';
 
-/** What the script of the page reads from `<meta name="declarest">`. All paths begin at the root of the origin. */
+/** The settings that the script of the page reads from `<meta name="declarest">`. All paths begin at the root of the origin. */
 export interface ExplorerSettings {
   /** The path of the OpenAPI document. */
   readonly openapi: string;
-  /** What the paths of all routes begin with. */
+  /** The prefix of the paths of all routes. */
   readonly mount: string;
   readonly login: string | null;
   /** Lists the sample users. */
@@ -28,7 +28,7 @@ export function makeExplorerPage(files: ExplorerFiles) {
     return [`explorer.${ending}`, unique] as const;
   });
   const template = files.read('index.html').bytes.toString();
-  // the page is named in Referer of its link to the JSON of a list, which a browser then gets (navigation.ts)
+  // links to the JSON of a list send the page as Referer, so that the browser gets JSON (navigation.ts)
   const headers = { ...pageHeaders(ownFilesOnly), 'referrer-policy': 'same-origin' };
 
   /** The page, whose assets are below `folder`. */

@@ -22,7 +22,7 @@ export interface AggregateTerm {
   /** As a request names it: `kind`, `bornAt:month`, `amount:sum`. */
   readonly name: string;
   readonly sql: string;
-  /** What to sort by. */
+  /** The sort keys. */
   readonly order: readonly string[];
   readonly joins: readonly Condition[];
   /** How its value is written. The position of its column is set when a statement is planned. */

@@ -52,7 +52,7 @@ function foundCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondit
 /** Maximum of cached texts for each model, one for each shape of a condition. */
 const maxCachedShapes = 100;
 
-/** What conditions of one shape have in common, once it is known. */
+/** The part that conditions of one shape share, once it is known. */
 interface ShapeText {
   known: Pick<RowCondition, 'sql' | 'isOfRowAlone'> | null;
 }

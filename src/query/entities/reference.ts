@@ -38,7 +38,7 @@ export class ReferenceResolver<Request> {
     this.#visibilityOf = visibilityOf;
   }
 
-  /** What the caller of a request sees. */
+  /** The visibility for the caller of a request. */
   visibilityOf(request: Request): RequestVisibility<Request> {
     return this.#visibilityOf(request);
   }
@@ -48,7 +48,7 @@ export class ReferenceResolver<Request> {
     return metas.flatMap((meta) => concreteClasses(this.#mapper, meta)).map(typeOf);
   }
 
-  /** What to call the classes in a message: `person`, `person or third_party`. */
+  /** The names of the classes in a message: `person`, `person or third_party`. */
   nameOf(metas: readonly EntityMetadata[]): string {
     return metas.map(modelName).join(' or ');
   }

@@ -25,7 +25,7 @@ function isDateOfMapper({ kind }: ValueKind, property: EntityProperty, { values 
   return kind === 'date' && values.datesAsNumbers && property.customType?.constructor.name !== 'DateType';
 }
 
-/** What a column holds, in words for a message. */
+/** The kind of the values of a column, in words for a message. */
 export function kindName({ kind }: ValueKind): string {
   return columnKinds[kind].words;
 }

@@ -56,7 +56,7 @@ export class CompiledRead {
   readonly #meta: EntityMetadata;
   readonly #platform: Platform;
   readonly #plan: RowPlan;
-  /** Whether filters of the model are made anew for each request, so that every read needs a query of keys. */
+  /** Whether filters of the model are created for each request, so that every read needs a query of keys. */
   readonly filtersPerRequest: boolean;
   /** Whether a column can hold integers beyond 2^53. */
   readonly isWide: boolean;

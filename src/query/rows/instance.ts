@@ -21,7 +21,7 @@ import { notLoaded } from '../../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../../model/value-kind.ts';
 import { dateOf, integerToJson, parsedJson } from '../../serialization/to-json.ts';
 
-/** What an instance needs of its request. */
+/** The parts of a request that an instance needs. */
 export interface InstanceContext {
   em(): RequestEntityManager;
 }

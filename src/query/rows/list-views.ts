@@ -17,7 +17,7 @@ export interface ListView {
 /** Makes the statements of a list in an order, or throws `NotCompilable`. */
 export type OrderOf = (sort: readonly SortKey[], seek: SeekPlan | null) => ListOrder;
 
-/** Sizes of the caches. Orders and choices that callers request less often are made again. */
+/** Sizes of the caches. Orders and choices that callers request less often are removed, and computed when they are requested next. */
 const maxCachedOrders = 50;
 const maxCachedChoices = 50;
 

@@ -11,7 +11,7 @@ import { type AnyQueryBuilder, isPlain, rootAlias } from '../entities/restrictio
 export type RootFilter =
   /** Conditions in SQL that are the same for every request. */
   | { readonly kind: 'fixed'; readonly conditions: readonly string[] }
-  /** Conditions that the application makes anew for each request. */
+  /** Conditions that the application creates for each request. */
   | { readonly kind: 'per request' }
   /** Conditions that only a read through MikroORM can apply. */
   | { readonly kind: 'entities'; readonly reason: string };

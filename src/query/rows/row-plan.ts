@@ -35,11 +35,11 @@ export interface RowPlan {
   readonly rowVersion: readonly number[] | null;
   /** The classes whose rows are embedded only if the caller sees them, by the index of their set of keys. */
   readonly limited: readonly EntityMetadata[];
-  /** What the narrower plans show of the root's rows, by their keys. */
+  /** The fields of the root's rows that narrower plans show, by their keys. */
   readonly narrower: ReadonlyMap<object, RowObject>;
 }
 
-/** What a row plan provides beyond its fields. */
+/** The values that a row plan provides beyond its fields. */
 export interface RowPlanOptions {
   /** Whether rows can become objects for voters and hooks. */
   readonly withSubject?: boolean;

@@ -70,7 +70,7 @@ interface PendingMany {
   readonly parentColumns: readonly number[];
 }
 
-/** What the statements of one plan have in common. */
+/** The state that the statements of one plan share. */
 export class RowPlanner {
   readonly mapper: Mapper;
   readonly many: ManySelection[] = [];
@@ -88,7 +88,7 @@ export class RowPlanner {
     this.#isLimited = isLimited;
   }
 
-  /** What the caller sees of rows that code of a model returns. `seen` are the visible keys of the limited classes. */
+  /** The visibility of rows that code of a model returns. `seen` are the visible keys of the limited classes. */
   visibleRowsOf(seen: readonly VisibleKeys[] | undefined): VisibleRows {
     const shows = (meta: EntityMetadata, key: unknown) => seen?.[this.limited.indexOf(meta)]?.has(String(key)) === true;
     return {

@@ -19,7 +19,7 @@ interface Unknown {
 }
 
 /**
- * What one caller sees of embedded entities. Rows whose visibility is not known yet are noted. {@link look} decides about all
+ * The visibility of embedded entities for one caller. Rows whose visibility is not known yet are noted. {@link look} decides about all
  * of them with one statement for each class and API, however many rows there are. The JSON written until then is a draft and must
  * not be sent: see {@link serializeVisible}.
  */
@@ -30,7 +30,7 @@ export class EntityVisibility<Request> implements VisibleRows {
   /** By the table's class and the key in it. */
   readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
   #unknown = new Map<EntityMetadata, Map<string, Unknown>>();
-  /** What code of the model returned in an earlier draft: it runs once for each entity and property. */
+  /** Values that code of the model returned in an earlier draft: the code runs once for each entity and property. */
   readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
 

@@ -70,7 +70,7 @@ export class Visibility<Request> {
 /** Loads the rows of a class by key, as objects for voters. */
 export type LoadSubjects = (meta: EntityMetadata, keys: readonly unknown[]) => Promise<ReadonlyMap<string, object>>;
 
-/** What it takes to decide about visibility in one request. */
+/** The dependencies of a visibility decision in one request. */
 export interface VisibilityOptions<Request> {
   readonly visibility: Visibility<Request>;
   readonly mapper: Mapper;
@@ -89,7 +89,7 @@ const chunkSize = 1000;
 /** Maximum of keys of one class whose visibility is cached for the request. */
 const maxCachedKeys = 10_000;
 
-/** What one caller sees. The restriction of each API runs once per request. */
+/** The visibility of rows for one caller. The restriction of each API runs once per request. */
 export class RequestVisibility<Request> {
   readonly #options: VisibilityOptions<Request>;
   readonly #dialect: Dialect;
@@ -140,7 +140,7 @@ export class RequestVisibility<Request> {
     return found;
   }
 
-  /** What the caller sees of classes, as conditions for a statement; null if conditions cannot express it. */
+  /** The visibility of classes as conditions for a statement; null if conditions cannot express it. */
   async seenClasses(classes: readonly EntityMetadata[]): Promise<SeenClasses | null> {
     try {
       const seen: (readonly SeenRows[] | null)[] = [];

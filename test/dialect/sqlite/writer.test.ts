@@ -52,6 +52,25 @@ test('a change that cascades to many rows does not block the main thread', async
   expect([await count('parent'), await count('child')]).toEqual([1, 0]);
 });
 
+test('a change that is expected to take long does not block the main thread', async () => {
+  const numbers = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)';
+  const insert = step(`${numbers} insert into parent select i + 10, 'new' from n returning id`);
+  let turns = 0;
+  let isOver = false;
+  const inserted = sqliteWriter(dialect)
+    .change([{ ...insert, mayTakeLong: true }, step('select 1')])
+    .finally(() => {
+      isOver = true;
+    });
+  while (!isOver) {
+    turns++;
+    await nextTurn();
+  }
+  expect(await inserted).toEqual([[1]]);
+  expect(turns).toBeGreaterThan(20);
+  expect(await count('parent')).toBe(300_002);
+});
+
 test('a change that fails in a thread is rolled back, and the next one succeeds', async () => {
   const writer = sqliteWriter(dialect);
   await expect(writer.change([remove, step("insert into parent values (2, 'again') returning id")])).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../../support/databases.ts';
-import { takeObjections } from '../../support/documents/watch-answers.ts';
+import { takeObjections } from '../../support/documents/watch-responses.ts';
 import { startApplication, type TestApplication } from '../../support/testing.ts';
 import { type FuzzAnswer, type FuzzRequest, Requests } from './requests.ts';
 

@@ -1,27 +1,13 @@
 import { ApiController, type ApiRequest, type ModelQuery, problem } from 'declarest';
 import { Course } from '../models/course.ts';
-import { Person } from '../models/person.ts';
 import { centersOf, mayDo, userId } from '../security.ts';
 
 export class CourseController extends ApiController<Course> {
-  /** Confidential courses are seen by their referrer and by supervisors only. */
+  /** Callers see the courses of their centers; confidential ones are visible to their referrer and to supervisors only. */
   override customizeQuery(_action: string, request: ApiRequest, query: ModelQuery<Course>) {
     query.andWhere({ center: { $in: centersOf(request.user) } });
     if (mayDo(request.user, 'ROLE_SUPERVISOR')) return;
     query.andWhere({ $or: [{ confidential: false }, { referrer: userId(request.user) }] });
-  }
-
-  /** Adds a person to the course, or ends their participation. The course's row is held, so that nobody is added twice. */
-  async participationApi(id: number, request: ApiRequest) {
-    const course = await this.getEntity('participation', id, request);
-    const person = await this.deserialize(request, Person);
-    return this.transactional(course, async () => {
-      await course.participations.init();
-      const participation = request.method === 'POST' ? course.addPerson(person) : course.removePerson(person);
-      const violations = await this.validate(course);
-      if (violations.length > 0) return this.json(violations, { status: 422 });
-      return this.json(participation ?? person, { groups: ['read'] });
-    });
   }
 
   async closeApi(id: number, request: ApiRequest) {
@@ -32,7 +18,7 @@ export class CourseController extends ApiController<Course> {
     return course;
   }
 
-  /** The courses that the caller refers, of those that the caller sees. */
+  /** Lists the visible courses that the caller refers. */
   mineApi(request: ApiRequest) {
     const mine = { referrer: userId(request.user), center: { $in: centersOf(request.user) } };
     const query = this.em.createQueryBuilder(Course, 'c').where(mine);

@@ -16,7 +16,7 @@ const participationSchema = defineEntity({
   },
 });
 
-/** A person takes part in a course, from a day to a day. */
+/** The participation of a person in a course, with its first and last day. */
 export class Participation extends participationSchema.class {}
 
 const courseSchema = defineEntity({
@@ -26,11 +26,11 @@ const courseSchema = defineEntity({
     title: p.string().length(120).groups('read', 'write'),
     opened: p.date().groups('read'),
     closed: p.date().nullable().groups('read'),
-    /** Seen by its referrer and by supervisors only. */
+    /** Visible to its referrer and to supervisors only. */
     confidential: p.boolean().default(false).groups('read', 'write'),
     center: () => p.manyToOne(Center).groups('read'),
     referrer: () => p.manyToOne(User).nullable().groups('read', 'write'),
-    /** Whoever asked for the course: a person or a third party. */
+    /** The person or third party who asked for the course. */
     requestor: () => p.manyToOne([Person, ThirdParty]).nullable().groups('read', 'write'),
     participations: () => p.oneToMany(Participation).mappedBy('course').groups('read'),
     tags: () => p.manyToMany(Tag).groups('read', 'write'),

@@ -1,5 +1,7 @@
 import { defineEntity, type Opt, p } from '@mikro-orm/core';
+import type { ValidationContext } from 'declarest';
 import { z } from 'zod';
+import { centersOf } from '../security.ts';
 import { Address } from './address.ts';
 import { Center } from './center.ts';
 
@@ -7,7 +9,7 @@ const schema = defineEntity({
   name: 'Person',
   properties: {
     id: p.integer().primary().groups('read'),
-    // tells a person from a third party where either can stand
+    // distinguishes people from third parties in the requestor of a course
     type: p.string().persist(false).getter().groups('read'),
     firstName: p.string().length(80).groups('read', 'write'),
     lastName: p.string().length(80).groups('read', 'write'),
@@ -16,7 +18,7 @@ const schema = defineEntity({
     email: p.string().length(200).nullable().unique().groups('read', 'write'),
     address: () => p.embedded(Address).nullable().groups('read', 'write'),
     center: () => p.manyToOne(Center).groups('read', 'write'),
-    // in no group: it never leaves, and no body can set it
+    // in no group: never sent, never accepted
     nationalNumber: p.string().length(20).nullable(),
   },
 });
@@ -32,9 +34,15 @@ export class Person extends schema.class {
     return `${this.firstName} ${this.lastName}`;
   }
 
-  validate() {
+  validate({ request }: ValidationContext) {
+    const violations = [];
     const today = new Date().toISOString().slice(0, 10);
-    return this.birthdate && this.birthdate > today ? [{ propertyPath: 'birthdate', title: 'must not be in the future' }] : [];
+    if (this.birthdate && this.birthdate > today)
+      violations.push({ propertyPath: 'birthdate', title: 'must not be in the future' });
+    // customizeQuery restricts which people callers see, not the center that a body names
+    if (this.center && !centersOf(request.user).includes(this.center.id))
+      violations.push({ propertyPath: 'center', title: 'must be a center that you work in' });
+    return violations;
   }
 }
 

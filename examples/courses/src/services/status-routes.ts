@@ -1,6 +1,6 @@
 import type { RouteDefinition } from 'declarest';
 
-/** A route-loading service of the application's own: named in config/routes.yaml by the name it is exported under. */
+/** A route-loading service. config/routes.yaml refers to it by the name of this export. */
 export const app_status_routes = {
   load(): RouteDefinition[] {
     return [

@@ -8,8 +8,8 @@ export interface Position {
 }
 
 /**
- * Selects a position that is not before the end of any commit that a client was told of. Without `synchronous_commit`, clients are
- * told before the log is flushed.
+ * Selects a position that is not before the end of any commit that a client knows of. Without `synchronous_commit`,
+ * clients get the response before the log is flushed.
  */
 export const primaryPosition: Statement = {
   name: 'declarest_primary_position',

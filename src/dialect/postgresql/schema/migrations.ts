@@ -30,7 +30,7 @@ function quoted(mapper: Mapper, name: string): string {
   return mapper.driver.getPlatform().quoteIdentifier(name).toString();
 }
 
-/** What an attempt to lock the schema ends with while another process has the lock. */
+/** The result of a transaction that could not lock the schema, because another process has the lock. */
 const locked = Symbol('locked');
 
 async function transaction<Result>(

@@ -1,4 +1,4 @@
-/** What only the statement that created a table says of its columns and checks: SQLite has no catalogue of them. */
+/** Properties of columns and checks, read from the statement that created a table: SQLite has no catalogue of them. */
 export interface CreatedTable {
   /** The expressions of generated columns, by lower-case column name. */
   readonly generated: ReadonlyMap<string, string>;

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Executor, Statement } from '../../../src/database/executor.ts';
-import { withCountCache } from '../../../src/dialect/sqlite/kept-counts.ts';
+import { withCountCache } from '../../../src/dialect/sqlite/count-cache.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
 import { makeTemporary, type Temporary } from '../../support/temporary.ts';
 

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { declarest } from '../../../src/index.ts';
-import { takeObjections } from './watch-answers.ts';
+import { takeObjections } from './watch-responses.ts';
 
 const Thing = defineEntity({ name: 'Thing', properties: { id: p.integer().primary().groups('read') } });
 

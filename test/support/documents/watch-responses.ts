@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach } from 'vitest';
 import type { Application } from '../../../src/application.ts';
-import type { RecordedResponse } from './judge-answers.ts';
+import type { RecordedResponse } from './check-responses.ts';
 
 interface Mounting {
   readonly app: FastifyInstance;
@@ -32,7 +32,7 @@ async function judgePending(): Promise<void> {
   pending = [];
   if (responses.length === 0) return;
   // imported late, because only tests that send requests need most of its modules
-  const { checkResponses } = await import('./judge-answers.ts');
+  const { checkResponses } = await import('./check-responses.ts');
   objections.push(...checkResponses(responses));
 }
 

@@ -26,7 +26,7 @@ export class RequestTimings {
   }
 }
 
-export const journeys = new WeakMap<FastifyRequest, RequestTimings>();
+export const timingsByRequest = new WeakMap<FastifyRequest, RequestTimings>();
 
-/** The journey of the request that the running code belongs to. */
+/** The timings of the request that the running code belongs to. */
 export const currentTimings = new AsyncLocalStorage<RequestTimings>();

@@ -1,0 +1,177 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { DatabaseSync } from 'node:sqlite';
+import { ownTransactionTimeout } from '../../database/own-transaction.ts';
+import type { OtherProcesses, Turn } from './write-lock.ts';
+
+/** Milliseconds of writes after which a group commits. */
+const longestGroup = 5;
+
+/** Writes with the connection that it gets. Must not wait for anything. */
+export type Write<Result> = (db: DatabaseSync) => Result;
+
+/** What a group needs of the database. */
+interface Writing {
+  readonly turn: Turn;
+  readonly others: OtherProcesses;
+  readonly begin: string;
+  readonly writer: DatabaseSync;
+}
+
+interface Pending {
+  /** Runs the work in the context of the request that it belongs to. */
+  run(db: DatabaseSync): unknown;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+type Outcome = { readonly result: unknown } | { readonly error: unknown };
+
+/**
+ * Writes that arrive together share one transaction, because a commit waits for the disk. Each is atomic by a savepoint, and is
+ * complete when the transaction is committed. If that fails, each runs again in a transaction of its own.
+ */
+export class CommitGroup {
+  readonly #writing: Writing;
+  #pending: Pending[] = [];
+  #isScheduled = false;
+
+  constructor(writing: Writing) {
+    this.#writing = writing;
+  }
+
+  /** The writes that wait for their group to begin. */
+  get waiting(): number {
+    return this.#pending.length;
+  }
+
+  write<Result>(work: Write<Result>): Promise<Result> {
+    // code that holds the write lock itself waits a limited time, alone
+    if (ownTransactionTimeout() !== null) return this.#alone(work);
+    const { promise, reject, resolve } = Promise.withResolvers<Result>();
+    this.#pending.push({ run: AsyncResource.bind(work), resolve: resolve as Pending['resolve'], reject });
+    this.#schedule();
+    return promise;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // the requests that arrived with this one come first
+    setImmediate(() => this.#next());
+  }
+
+  async #next(): Promise<void> {
+    const { turn } = this.#writing;
+    const waited = this.#pending.length;
+    try {
+      await turn.take();
+    } catch (error) {
+      // those that came later wait for their own time
+      for (const { reject } of this.#pending.splice(0, waited)) reject(error);
+      this.#end();
+      return;
+    }
+    const group = this.#pending;
+    this.#pending = [];
+    const committed = await this.#commit(group);
+    // the others let the event loop run, and further writers have their turn
+    this.#pending = [...group.slice(committed), ...this.#pending];
+    turn.give();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isScheduled = false;
+    if (this.#pending.length > 0) this.#schedule();
+  }
+
+  /** Commits the first writes of a list in one transaction, and returns their number. */
+  async #commit(group: readonly Pending[]): Promise<number> {
+    const { begin, others, writer } = this.#writing;
+    const [first, ...further] = group as [Pending, ...Pending[]];
+    if (further.length === 0) {
+      await settle(first, () => this.#transaction(first.run));
+      return 1;
+    }
+    try {
+      await others.begin(writer, begin);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+      return group.length;
+    }
+    const outcomes = committed(group, writer);
+    if (outcomes === null) {
+      for (const each of group) await settle(each, () => this.#transaction(each.run));
+      return group.length;
+    }
+    for (const [i, outcome] of outcomes.entries()) {
+      const { reject, resolve } = group[i] as Pending;
+      if ('result' in outcome) resolve(outcome.result);
+      else reject(outcome.error);
+    }
+    return outcomes.length;
+  }
+
+  async #alone<Result>(work: Write<Result>): Promise<Result> {
+    const { turn } = this.#writing;
+    await turn.take();
+    try {
+      return await this.#transaction(work);
+    } finally {
+      turn.give();
+    }
+  }
+
+  async #transaction<Result>(work: Write<Result>): Promise<Result> {
+    const { begin, others, writer } = this.#writing;
+    await others.begin(writer, begin);
+    try {
+      const result = work(writer);
+      writer.exec('commit');
+      return result;
+    } catch (error) {
+      // some errors end the transaction by themselves
+      if (writer.isTransaction) writer.exec('rollback');
+      throw error;
+    }
+  }
+}
+
+/** Runs writes and commits the transaction; null if nothing was committed. */
+function committed(group: readonly Pending[], db: DatabaseSync): Outcome[] | null {
+  try {
+    const outcomes = outcomesOf(group, db);
+    if (outcomes) db.exec('commit');
+    return outcomes;
+  } catch {
+    if (db.isTransaction) db.exec('rollback');
+    return null;
+  }
+}
+
+/** Runs writes within a transaction, until they take too long together; null if an error has ended the transaction. */
+function outcomesOf(group: readonly Pending[], db: DatabaseSync): Outcome[] | null {
+  const outcomes: Outcome[] = [];
+  const end = performance.now() + longestGroup;
+  for (const { run } of group) {
+    db.exec('savepoint "write"');
+    try {
+      outcomes.push({ result: run(db) });
+    } catch (error) {
+      if (!db.isTransaction) return null;
+      db.exec('rollback to "write"');
+      outcomes.push({ error });
+    }
+    db.exec('release "write"');
+    if (performance.now() > end) break;
+  }
+  return outcomes;
+}
+
+async function settle({ reject, resolve }: Pending, work: () => Promise<unknown>): Promise<void> {
+  try {
+    resolve(await work());
+  } catch (error) {
+    reject(error);
+  }
+}
