@@ -75,13 +75,12 @@ export async function readBody(
   return { values, violations: reader.violations };
 }
 
-/** Checks an item that only names a row: its key and type must be those of the row, and it has no other fields. */
+/** Checks an item that only names a row: it has no other fields, and its key is that of the row. */
 export function checkItem(plan: WritePlan, item: Values, entity: object): void {
-  checkIdentity(plan, item, entity, '');
   const own = [...new Set([plan.idKey, ...plan.keyParts.map(({ name }) => name)])];
-  const accepted = new Set([...own, 'id', plan.typeKey, 'type']);
-  const field = Object.keys(item).find((key) => !accepted.has(key));
+  const field = Object.keys(item).find((key) => key !== 'id' && !own.includes(key));
   if (field !== undefined) throw problem('unknown_field', { field, allowed: [...own, '_if_match'].join(', ') });
+  checkIdentity(plan, item, entity, '');
 }
 
 function checkIdentity(plan: WritePlan, body: Values, entity: object | null, path: string): void {
