@@ -3,8 +3,8 @@ import type { ActionDeclaration, ApiDeclaration, BulkMethod, HttpMethod, Path } 
 import type { WriteStore } from '../../store/write-store.ts';
 import type { BulkActions } from '../bulk.ts';
 import { type ControllerClass, isOverridden } from '../controller-class.ts';
-import type { WritePlanning } from './write-parts.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
+import type { WritePlanning } from './write-parts.ts';
 
 /** The parts of `_index` that handle lists of rows. */
 interface BulkParts {
