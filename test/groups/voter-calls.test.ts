@@ -51,7 +51,7 @@ class NamingController extends ApiController {
   async namedApi(id: number, request: ApiRequest) {
     return this.json(await this.getEntity('named', id, request), { groups: ['read', 'read:area', 'read:own'] });
   }
-  async renamedApi(id: number, request: ApiRequest) {
+  async renamedApi(_id: number, request: ApiRequest) {
     const given = await this.deserialize(request, Book, { groups: ['write', 'write:own'] });
     return this.json(given, { groups: ['read:own'] });
   }
