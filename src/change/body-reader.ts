@@ -61,7 +61,7 @@ export async function readBody(
 ): Promise<{ readonly values: Values; readonly violations: Violation[] }> {
   const { path = '' } = reading;
   checkIdentity(plan, body, entity, path);
-  const ignored = new Set([plan.idKey, 'id', plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
+  const ignored = new Set([plan.idKey, 'id', ...typeKeys(plan, entity)].filter((key) => !plan.fields.has(key)));
   if (entity) for (const { name } of plan.keyParts) if (!plan.fields.has(name)) ignored.add(name);
   checkKeys(body, plan.fields, plan.visible, ignored, path);
   // a client-given key is set once, when the row is created
@@ -99,12 +99,17 @@ function checkIdentity(plan: WritePlan, body: Values, entity: object | null, pat
     });
   }
   if (entity) checkKeyParts(plan, body, entity);
-  for (const key of new Set([plan.typeKey, 'type'])) {
+  for (const key of typeKeys(plan, entity)) {
     if (!Object.hasOwn(body, key) || plan.fields.has(key)) continue;
     const type = typeOf(plan.meta);
     const named = plan.showsType ? `"${type}"` : 'the type of the entity';
     if (body[key] !== type) throw problem('identity_mismatch', { field: path + key, expected: `be ${named}, or be left out` });
   }
+}
+
+/** The fields that may have the type. Those of a row whose type the caller cannot see do not exist: its type could be guessed. */
+function typeKeys({ hidesType, typeKey }: WritePlan, entity: object | null): ReadonlySet<string> {
+  return entity && hidesType ? new Set() : new Set([typeKey, 'type']);
 }
 
 /** A row keeps its key: parts of it may be sent only as they are. */

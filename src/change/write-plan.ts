@@ -70,6 +70,8 @@ export interface WritePlan {
   readonly typeKey: string;
   /** Whether callers can read the class of a row, or the model has only one. */
   readonly showsType: boolean;
+  /** Whether the caller lacks a role to read the class of a row. */
+  readonly hidesType: boolean;
   readonly idKey: string;
   readonly parseId: IdentifierParser;
   /** The parts of a composite key. */
@@ -93,6 +95,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, { read, withhel
     meta,
     fields: planFields(writable, { mapper, groups: write, ancestors: [meta], isUnseen }),
     visible: new Set(properties.filter((property) => inGroups(property, read)).map(jsonName)),
+    hidesType: discriminator !== null && isUnseen(meta.properties[discriminator as never] as EntityProperty),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, read),
     typeKey: discriminatorKey(meta) ?? 'type',
     idKey: isComposite(meta) ? 'id' : jsonName(meta.getPrimaryProp()),

@@ -94,7 +94,7 @@ export function schemasOf({ catalog, declaration, directory, mapper }: SchemaSou
 }
 
 export function bodyGroups(api: ApiDeclaration, action: ActionDeclaration): BodyGroups {
-  return { active: action.groups.write, usual: api.groups.write };
+  return { active: action.groups.write, usual: api.groups.write, read: action.groups.read };
 }
 
 function restricts({ controller }: ApiDeclaration): boolean {

@@ -21,6 +21,8 @@ const suffixes: Readonly<Record<BodyMode, string>> = { create: 'Create', patch: 
 export interface BodyGroups {
   readonly active: readonly DeclaredGroup[];
   readonly usual: readonly DeclaredGroup[];
+  /** The groups of the response. Without the role of the discriminator, the type of an existing row cannot be sent either. */
+  readonly read: readonly DeclaredGroup[];
 }
 
 /** A body with further properties, or without a field. */
@@ -90,12 +92,18 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     const isNeeded = ({ metadata, required }: WritableField) => required && rolesOfProperty(metadata, groups.active).length === 0;
     const needed = mode === 'patch' ? [] : settable.filter(isNeeded).map(({ name }) => name);
     const properties = [
-      ...Object.entries(type).map(([key, value]) => [key, { type: typeof value, const: value }] as const),
+      ...Object.entries(type).map(([key, value]) => [key, typeSchema(meta, value, body)] as const),
       ...settable.map((field) => [field.name, described(meta, field, body)] as const),
       ...Object.entries(further),
     ];
     const schema = objectSchema(Object.fromEntries(properties), [...required, ...(variant?.required ?? []), ...needed]);
     return components.add(namesFor(meta.className, body), schema);
+  }
+
+  function typeSchema(meta: EntityMetadata, value: unknown, { groups, mode }: Body): JsonSchema {
+    const schema = { type: typeof value, const: value } as JsonSchema;
+    const name = mode === 'create' ? null : discriminatorProperty(meta);
+    return name === null ? schema : withRoles(schema, meta.properties[name as never] as EntityProperty, groups.read);
   }
 
   function described(owner: EntityMetadata, field: WritableField, body: Body): JsonSchema {

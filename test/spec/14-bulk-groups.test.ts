@@ -1,7 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type User, type Vote, Voter } from '../../src/index.ts';
-import { databases } from '../support/databases.ts';
+import { databases, freshDatabase } from '../support/databases.ts';
+import { startApplication } from '../support/testing.ts';
 import { useApplication } from './fixtures/use-application.ts';
 
 type Any = any;
@@ -327,6 +328,68 @@ describe.each(databases)('lists and groups by role on %s', (kind) => {
       expect(names(plain.json.results[0].visits[0])).toBe('id,reason');
       expect((await stored()).length).toBe(2);
     });
+  });
+});
+
+describe.each(databases)('a discriminator with a role on %s', (kind) => {
+  const Beast = defineEntity({
+    name: 'Beast',
+    abstract: true,
+    discriminatorColumn: 'type',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      type: p.enum(['cat', 'dog']).groups('read:type'),
+      name: p.string().groups('read', 'write'),
+    },
+  } as never);
+  const classes = ['cat', 'dog'].map((type) =>
+    defineEntity({ name: type === 'cat' ? 'Cat' : 'Dog', extends: Beast, discriminatorValue: type, properties: {} } as never),
+  );
+
+  test('does not exist in bodies that change or remove rows, so nobody can guess it', async () => {
+    const database = await freshDatabase(kind);
+    const methods = { GET: true, POST: true, PATCH: true, PUT: true, DELETE: true };
+    const beast = {
+      class: 'Beast',
+      base_path: '/beast',
+      groups: { read: ['read', 'read:type'] },
+      actions: { _index: { methods: { GET: true, POST: true }, bulk: { PATCH: true, DELETE: true } }, _entity: { methods } },
+    };
+    const app = await startApplication({
+      app_main: {
+        database: { url: database.url, schema: 'update' },
+        groups: { 'read:type': { role: 'ROLE_KEEPER' } },
+        apis: { beast },
+      } as never,
+      models: [Beast, ...classes],
+    });
+    try {
+      const send = async (method: string, path: string, json: unknown, roles: string[] = []) => {
+        const { status, text } = await app.request(method, path, { json, as: { id: 1, roles } });
+        return [status, text];
+      };
+      expect((await send('POST', '/beast.json', { type: 'cat', name: 'Tom' }))[0]).toBe(201);
+      for (const [method, path, isList] of [
+        ['PATCH', '/beast/1.json', false],
+        ['PUT', '/beast/1.json', false],
+        ['PATCH', '/beast.json', true],
+        ['DELETE', '/beast.json', true],
+      ] as const) {
+        const bodyOf = (item: object) => (isList ? [{ id: 1, ...item }] : item);
+        const [status, unknown] = await send(method, path, bodyOf({ tipe: 'cat', name: 'x' }));
+        expect(status).toBe(400);
+        for (const type of ['cat', 'dog']) {
+          expect(await send(method, path, bodyOf({ type, name: 'x' }))).toEqual([
+            400,
+            String(unknown).replaceAll('tipe', 'type'),
+          ]);
+        }
+      }
+      expect((await send('PATCH', '/beast/1.json', { type: 'cat', name: 'Tim' }, ['ROLE_KEEPER']))[0]).toBe(200);
+    } finally {
+      await app.close();
+      await database.drop();
+    }
   });
 });
 
