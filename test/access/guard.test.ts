@@ -161,3 +161,31 @@ describe('rolesFor', () => {
     );
   });
 });
+
+describe('the decision of a guard as a value', () => {
+  const all = ['ROLE_EDITOR', 'SEE', 'EDIT', 'LATE', 'ROLE_SHARED'];
+
+  test('is true exactly if the check passes, for any roles, subject and caller', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.subarray(all),
+        fc.constantFrom(annsOwn, { owner: 'bob' }, null),
+        fc.constantFrom(ann, bob, null),
+        async (roles, subject, user) => {
+          const guard = compileGuard(roles, registry);
+          const passes = async () => guard.check(subject, user, request);
+          const expected = await passes().then(
+            () => true,
+            () => false,
+          );
+          expect(await guard.grants(subject, user, request)).toBe(expected);
+        },
+      ),
+    ));
+
+  test('is true without roles, and asks no voter after a denial', async () => {
+    expect(compileGuard([], registry).grants(null, null, request)).toBe(true);
+    expect(compileGuard(['SEE', 'LATE'], registry).grants(annsOwn, bob, request)).toBe(false);
+    expect(await compileGuard(['LATE', 'SEE'], registry).grants(annsOwn, ann, request)).toBe(true);
+  });
+});

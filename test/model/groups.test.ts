@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { activeGroups, inGroups, isKnownTo, noGroups, readGroups, writeGroups } from '../../src/model/groups.ts';
+import { activeGroups, groupsKey, inGroups, isKnownTo, noGroups, readGroups, writeGroups } from '../../src/model/groups.ts';
 
 describe('the groups', () => {
   test('for reading and for writing are constant', () => {
@@ -79,4 +79,16 @@ describe('the active groups of a caller', () => {
     const { embedded, read } = activeGroups(declared);
     expect(embedded).toBe(read);
   });
+});
+
+test('the key of active groups differs if they read, embed or write something else', () => {
+  const groups = { read: ['read'], embedded: ['read'], write: ['write'] };
+  const others = [
+    { ...groups, read: ['read', 'own'] },
+    { ...groups, embedded: [] },
+    { ...groups, write: ['write', 'own'] },
+    { ...groups, read: ['read,own'] },
+  ];
+  expect(groupsKey({ ...groups, read: [...groups.read] })).toBe(groupsKey(groups));
+  expect(new Set([groups, ...others].map(groupsKey)).size).toBe(5);
 });
