@@ -120,6 +120,8 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     const last = made.find(({ entity }) => entity === returned);
     const member = seen.members.find(({ instance }) => instance === returned);
     const store = returned === owner ? shownOwners : last || member ? shownChildren : shownItems;
+    // MikroORM responds with a row that is gone
+    if (member && removed.includes(member.key)) return null;
     const known = returned === owner ? admission.key : (member ?? seen.item).key;
     if (!(last || member || returned === owner || returned === seen.item.instance)) return null;
     const reading = await store.readingWithVisibility(request);

@@ -98,7 +98,7 @@ class Course extends courseSchema.class {
     const open = this.#openOf(pupil);
     if (!open) return undefined;
     this.closed++;
-    if (this.mode === 'erasing') this.#items.remove(open as never);
+    if (this.mode.startsWith('erasing')) this.#items.remove(open as never);
     else open.ended = 'today';
     return this.mode === 'erasing' ? undefined : open;
   }
@@ -221,6 +221,14 @@ describe.each(databases)('methods that keep items in rows of their own on %s', (
     for (const pupil of [1, 2]) await change('POST', course, pupil);
     expect((await change('DELETE', course, 1)).json).toMatchObject({ id: 1, name: 'Ada' });
     expect(await enrolmentsOf(course)).toMatchObject([{ pupil: { id: 2 } }]);
+  });
+
+  test('remove a row, and respond with it', async () => {
+    const course = await courseOf('erasing and returning');
+    const { id } = (await change('POST', course, 1)).json;
+    const removed = await change('DELETE', course, 1, true);
+    expect([removed.status, removed.json.id]).toEqual([200, id]);
+    expect(await enrolmentsOf(course)).toEqual([]);
   });
 
   test('create several rows, refer to other rows, or return the owner', async () => {

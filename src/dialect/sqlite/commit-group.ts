@@ -73,9 +73,14 @@ export class CommitGroup {
     }
     const group = this.#pending;
     this.#pending = [];
-    const committed = await this.#commit(group);
+    let done = group.length;
+    try {
+      done = await this.#commit(group);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
     // the others let the event loop run, and further writers have their turn
-    this.#pending = [...group.slice(committed), ...this.#pending];
+    this.#pending = [...group.slice(done), ...this.#pending];
     turn.give();
     this.#end();
   }
