@@ -295,7 +295,7 @@ export const appMain = object('app_main', {
       namesExpected: 'the name of a group has no spaces',
     }),
     {},
-    'Groups that apply only to callers with a role. Other groups apply to everyone who may use the action.',
+    'Groups that apply only to callers with a role. Other groups apply to all callers with access to the action.',
   ),
   database: optional(database, {}, 'The database.'),
   orm: orNull(

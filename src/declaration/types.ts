@@ -72,7 +72,7 @@ export interface GroupsDeclaration {
 
 export interface DeclaredGroup {
   readonly name: string;
-  /** The role that a caller needs; null: it applies to everyone who may use the action. */
+  /** The role that a caller needs; null: it applies to all callers with access to the action. */
   readonly role: string | null;
   /** Null if the group is the default. */
   readonly path: Path | null;

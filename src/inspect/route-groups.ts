@@ -19,7 +19,7 @@ export function groupsOfRoute({ action, api }: RouteRecord, bound: readonly Boun
 function groupAccess({ name, role }: DeclaredGroup, place: string, bound: readonly BoundGroup[], places: Places) {
   return {
     name,
-    /** The role that a caller needs; null: the group applies to everyone who may use the route. */
+    /** The role that a caller needs; null: the group applies to all callers with access to the route. */
     role,
     /** The place that gives the route this group. */
     place,

@@ -67,7 +67,7 @@ function limited(described: JsonSchema, steps: Steps): JsonSchema {
   return { ...described, description: `${described.description} ${roleNote(steps)}`, 'x-role': rolesText(steps) };
 }
 
-/** The role of a parameter that does not exist for callers who may read none of its fields. */
+/** The role of a parameter that does not exist for callers without access to any of its fields. */
 function limitOfAny(fields: readonly { readonly field: string }[], rolesOf: (field: string) => Steps): JsonSchema {
   const needed = fields.map(({ field }) => rolesOf(field));
   if (needed.some((steps) => steps.length === 0)) return {};

@@ -8,7 +8,7 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import type { EntityStore } from './entity-store.ts';
-import { MethodLinks } from './method-links.ts';
+import { MethodLinks } from './method-links/method-links.ts';
 import type { Admission, Found, Linked, Restriction } from './port.ts';
 import { stateOf } from './request-state.ts';
 import { RowLinks } from './row-links.ts';

@@ -7,7 +7,7 @@ import { initialValues } from '../model/construction.ts';
 import { entityKey, instanceKey } from '../model/identifier.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
-import { InstanceEffects } from './instance-effects.ts';
+import { InstanceEffects } from './method-links/instance-effects.ts';
 import { stateOf } from './request-state.ts';
 
 /** Validates an object against the rules of its model, and throws if it breaks one. */

@@ -36,7 +36,7 @@ export function nameIn(label: string): string {
   return label.replace(/^.*[.:]/, '').replace(/\[\]$/, '');
 }
 
-/** The field of a fact, and the role that callers need; null: it is for everyone who may use the route. */
+/** The field of a fact, and the role that callers need; null: it is for all callers with access to the route. */
 export function limitIn(value: string): { readonly field: string; readonly role: string | null } {
   const found = roleForm.exec(value)?.groups;
   return { field: found?.field ?? value, role: found?.role ?? null };

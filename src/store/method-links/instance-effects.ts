@@ -1,7 +1,7 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, Utils } from '@mikro-orm/core';
-import type { RequestEntityManager } from '../database/mapper.ts';
-import { type Identifier, instanceKey } from '../model/identifier.ts';
-import { isInstance } from '../query/rows/instance.ts';
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import { type Identifier, instanceKey } from '../../model/identifier.ts';
+import { isInstance } from '../../query/rows/instance.ts';
 
 /** An object that was made of a row, with its key and its metadata in MikroORM. */
 export interface Watched {

@@ -1,5 +1,5 @@
 import { Collection, type EntityMetadata, type EntityProperty, isRaw, Reference, Utils } from '@mikro-orm/core';
-import type { ColumnValue, StoredColumns } from '../change/stored-columns.ts';
+import type { ColumnValue, StoredColumns } from '../../change/stored-columns.ts';
 
 /**
  * The columns of an entity that code of the application has created, with the values that the model makes; null if a statement

@@ -1,18 +1,18 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
-import type { ApiRequest } from '../access/user.ts';
-import type { ColumnValue } from '../change/stored-columns.ts';
-import type { Statement } from '../database/executor.ts';
-import type { Step } from '../database/writer.ts';
-import { type Identifier, keyOf } from '../model/identifier.ts';
-import type { Pivot } from '../query/rows/association.ts';
-import { statementOf } from '../query/rows/bound-statement.ts';
-import { InstanceCollection, type InstanceContext } from '../query/rows/instance.ts';
-import { rootTableAlias } from '../query/rows/row-plan.ts';
-import type { Reading } from '../query/rows/row-texts.ts';
-import { tableOf } from '../query/rows/table-name.ts';
+import type { ApiRequest } from '../../access/user.ts';
+import type { ColumnValue } from '../../change/stored-columns.ts';
+import type { Statement } from '../../database/executor.ts';
+import type { Step } from '../../database/writer.ts';
+import { type Identifier, keyOf } from '../../model/identifier.ts';
+import type { Pivot } from '../../query/rows/association.ts';
+import { statementOf } from '../../query/rows/bound-statement.ts';
+import { InstanceCollection, type InstanceContext } from '../../query/rows/instance.ts';
+import { rootTableAlias } from '../../query/rows/row-plan.ts';
+import type { Reading } from '../../query/rows/row-texts.ts';
+import { tableOf } from '../../query/rows/table-name.ts';
+import type { Admission, Linked } from '../port.ts';
 import type { Watched } from './instance-effects.ts';
 import { type Bind, type Effect, type MethodLinkOptions, MethodLinks, type SeenObjects, type Text } from './method-links.ts';
-import type { Admission, Linked } from './port.ts';
 
 /** Runs methods and rules of a model on a many-to-many association, and writes the rows of its pivot table. */
 export class PivotMethodLinks extends MethodLinks {

@@ -1,6 +1,6 @@
 import { type EntityMetadata, Reference } from '@mikro-orm/core';
-import { instanceKey } from '../model/identifier.ts';
-import { isInstance } from '../query/rows/instance.ts';
+import { instanceKey } from '../../model/identifier.ts';
+import { isInstance } from '../../query/rows/instance.ts';
 import type { Watched } from './instance-effects.ts';
 
 /** Lets objects refer to the same object for the same row, as in the identity map of MikroORM, so that code can compare them. */
