@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '..');
 const included = ['jose', 'pg-connection-string', 'yaml'];
 
 /** Modules that are not exported, but loaded by name. */
-const entries = { main: 'src/cli/main.ts', 'reader-thread': 'src/dialect/sqlite/reader-thread.ts' };
+const entries = { main: 'src/cli/main.ts', 'reader-thread': 'src/dialect/sqlite/reads/reader-thread.ts' };
 
 /** Modules that are loaded together, with all that they import. */
 const groups = [

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { jsonSchemaText } from '../src/declaration/json-schema.ts';
+import { jsonSchemaText } from '../src/declaration/schema/json-schema.ts';
 
 const root = join(import.meta.dirname, '..');
 

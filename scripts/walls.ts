@@ -1,4 +1,5 @@
-// Checks the imports of src: each folder may import only from its own layer and those below, and there are no import cycles.
+// Checks the structure of src: each folder may import only from its own layer and those below, there are no import cycles, folders and files
+// have a maximum size, and only src/dialect compares names of databases.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
@@ -59,14 +60,10 @@ function isInComment(source: string, index: number): boolean {
 
 /** Reads the imports of every TypeScript file below a folder. */
 export function readGraph(src: string): ImportGraph {
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => name.replaceAll('\\', '/'))
-    .sort();
   return new Map(
-    files.map((file) => [
+    [...readSources(src)].map(([file, text]) => [
       file,
-      importsIn(readFileSync(join(src, file), 'utf8'))
+      importsIn(text)
         .filter((path) => path.startsWith('.'))
         .map((path) => posix.normalize(posix.join(dirname(file), path))),
     ]),
@@ -109,12 +106,62 @@ export function circles(graph: ImportGraph): string[] {
   return found;
 }
 
-if (import.meta.main) {
-  const graph = readGraph(join(import.meta.dirname, '..', 'src'));
-  const faults = [...breaches(graph), ...circles(graph).map((path) => `circle of imports: ${path}`)];
-  for (const fault of faults) console.error(fault);
-  console.log(
-    faults.length === 0 ? `walls: ${graph.size} files, no upward or circular imports` : `walls: ${faults.length} faults`,
+/** The maximum number of files side by side in a folder, and of lines in a file. */
+export const limits = { files: 25, lines: 400 } as const;
+
+/** The text of every TypeScript file below a folder, by path. */
+export function readSources(src: string): ReadonlyMap<string, string> {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => name.replaceAll('\\', '/'))
+    .sort();
+  return new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
+}
+
+/** One sentence for each folder with too many files, and for each file with too many lines. */
+export function oversized(sources: ReadonlyMap<string, string>): string[] {
+  const folders = Map.groupBy(sources.keys(), (file) => posix.join('src', dirname(file)));
+  const crowded = [...folders].flatMap(([folder, files]) =>
+    files.length > limits.files ? [`${folder} has ${files.length} files; move some of them to a subfolder`] : [],
   );
+  const long = [...sources].flatMap(([file, text]) => {
+    const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+    return lines > limits.lines ? [`src/${file} has ${lines} lines; split it`] : [];
+  });
+  return [...crowded, ...long];
+}
+
+const databaseName = `['"](?:sqlite|postgresql)['"]`;
+const databaseQuestion = new RegExp(
+  String.raw`[!=]==?\s*${databaseName}|${databaseName}\s*[!=]==?|\bcase\s+${databaseName}|\bdatabaseKindOf\b`,
+  'g',
+);
+
+/** One sentence for each comparison with the name of a database outside of the dialects. */
+export function databaseQuestions(sources: ReadonlyMap<string, string>): string[] {
+  return [...sources].flatMap(([file, text]) =>
+    file.startsWith('dialect/')
+      ? []
+      : [...text.matchAll(databaseQuestion)]
+          .filter(({ index }) => !isInComment(text, index))
+          .map(
+            ({ index }) =>
+              `src/${file}:${text.slice(0, index).split('\n').length} checks which database is in use; ask its dialect instead`,
+          ),
+  );
+}
+
+if (import.meta.main) {
+  const src = join(import.meta.dirname, '..', 'src');
+  const graph = readGraph(src);
+  const sources = readSources(src);
+  const faults = [
+    ...breaches(graph),
+    ...circles(graph).map((path) => `circle of imports: ${path}`),
+    ...oversized(sources),
+    ...databaseQuestions(sources),
+  ];
+  for (const fault of faults) console.error(fault);
+  console.log(faults.length === 0 ? `walls: ${graph.size} files, 0 faults` : `walls: ${faults.length} faults`);
   process.exitCode = faults.length === 0 ? 0 : 1;
 }

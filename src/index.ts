@@ -2,7 +2,7 @@ export { Authenticator } from './access/authenticator.ts';
 export type { TokenOptions } from './access/token-options.ts';
 export type { ApiRequest, User } from './access/user.ts';
 export { type Vote, Voter } from './access/voter.ts';
-export { ApiController, type Model, type ModelQuery } from './actions/api-controller.ts';
+export { ApiController, type Model, type ModelQuery } from './actions/controller/api-controller.ts';
 export type { ApplicationOptions, CodeOptions, DirectoryOptions } from './application.ts';
 export type { ValidationContext } from './change/validation.ts';
 export { type AppMain, defineApis, type ListOptions, type Routes } from './declaration/define-apis.ts';

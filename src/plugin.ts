@@ -11,7 +11,7 @@ import {
 } from './access/authenticator.ts';
 import { compileGuard, type Guard } from './access/guard.ts';
 import type { ApiRequest } from './access/user.ts';
-import { exportPlaces } from './actions/export-places.ts';
+import { exportPlaces } from './actions/export/export-places.ts';
 import { parametersOf } from './actions/parameters.ts';
 import { isBound } from './actions/precondition.ts';
 import type { BodyCheck } from './actions/start/body-check.ts';
@@ -25,7 +25,6 @@ import { separateEarlyUpdates } from './change/early-updates.ts';
 import { countLinks } from './change/link-versions.ts';
 import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
-import { removeExpiredResponses } from './database/idempotency-table.ts';
 import type { Mapper } from './database/mapper.ts';
 import { prepareDatabase } from './database/prepare-database.ts';
 import type { Reads, ReplicaReads } from './database/replicas.ts';
@@ -34,6 +33,7 @@ import type { Difference } from './database/schema/differences.ts';
 import { faultOf, outOfDate } from './database/schema/schema-errors.ts';
 import { mayBeSchemaFault, readBy, SchemaMonitor } from './database/schema/schema-monitor.ts';
 import type { StatementWatch } from './database/statement-watch.ts';
+import { removeExpiredResponses } from './database/tables/idempotency-table.ts';
 import type { Writer } from './database/writer.ts';
 import type { ActionDeclaration, RateLimitDeclaration } from './declaration/types.ts';
 import { dialectOf } from './dialect/dialect.ts';
@@ -240,7 +240,7 @@ async function rateLimiterOf({ declaration, mapper }: Application, writer: Write
   if (server.rateLimit === null && apis.every(({ rateLimit }) => rateLimit === null)) return null;
   const { RateLimiter } = await import('./traffic/rate-limiter.ts');
   if (server.rateLimitStore === 'memory') return new RateLimiter(null);
-  const { createRateTable } = await import('./database/rate-table.ts');
+  const { createRateTable } = await import('./database/tables/rate-table.ts');
   return new RateLimiter(createRateTable(mapper, writer));
 }
 

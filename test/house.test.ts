@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { breaches, circles, importsIn, readGraph } from '../scripts/walls.ts';
+import { breaches, circles, databaseQuestions, importsIn, limits, oversized, readGraph, readSources } from '../scripts/walls.ts';
 
 const root = join(import.meta.dirname, '..');
 const readJson = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
@@ -98,6 +98,60 @@ describe('the import rules', () => {
       ['route/c.ts', ['route/a.ts']],
     ]);
     expect(circles(graph)).toEqual(['src/route/a.ts → src/route/b.ts → src/route/c.ts → src/route/a.ts']);
+  });
+});
+
+describe('the files of src', () => {
+  const sources = readSources(join(root, 'src'));
+
+  test('are within the size limits', () => {
+    expect(sources.size).toBeGreaterThan(1);
+    expect(oversized(sources)).toEqual([]);
+  });
+
+  test('leave the differences between databases to the dialects', () => {
+    expect(databaseQuestions(sources)).toEqual([]);
+  });
+
+  test('are too many side by side beyond the limit, not counting those in subfolders', () => {
+    const files = (count: number) => Array.from({ length: count }, (_, index) => [`model/a${index}.ts`, ''] as const);
+    const elsewhere = [
+      ['model/groups/b.ts', ''],
+      ['main.ts', ''],
+    ] as const;
+    expect(oversized(new Map([...files(limits.files), ...elsewhere]))).toEqual([]);
+    expect(oversized(new Map([...files(limits.files + 1), ...elsewhere]))).toEqual([
+      'src/model has 26 files; move some of them to a subfolder',
+    ]);
+  });
+
+  test('are too long beyond the limit', () => {
+    const text = 'line\n'.repeat(limits.lines);
+    expect(oversized(new Map([['a.ts', text]]))).toEqual([]);
+    expect(oversized(new Map([['a.ts', `${text}line`]]))).toEqual(['src/a.ts has 401 lines; split it']);
+  });
+
+  test.each([
+    `if (name === 'sqlite') a();`,
+    `if (name !== "postgresql") a();`,
+    `if ('sqlite' == name) a();`,
+    `switch (name) { case 'postgresql': a(); }`,
+    `if (name ===\n  'sqlite') a();`,
+    `databaseKindOf(mapper);`,
+  ])('cannot ask for the database: %j', (source) => {
+    expect(databaseQuestions(new Map([['dialect/sqlite/a.ts', source]]))).toEqual([]);
+    expect(databaseQuestions(new Map([['query/a.ts', `a();\n${source}`]]))).toEqual([
+      'src/query/a.ts:2 checks which database is in use; ask its dialect instead',
+    ]);
+  });
+
+  test.each([
+    `// if (name === 'sqlite')`,
+    `const names = ['sqlite', 'postgresql'];`,
+    `const table = { sqlite: 1 };`,
+    `a === 'sqlite3';`,
+  ])('can name a database: %j', (source) => {
+    expect(databaseQuestions(new Map([['query/a.ts', source]]))).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CryptoKey, createLocalJWKSet, errors, importJWK, type JWK, type JWTVerifyGetKey } from 'jose';
 import { plainAddress } from '../declaration/read/read-security.ts';
-import { asymmetric, symmetric } from '../declaration/settings-schema.ts';
+import { asymmetric, symmetric } from '../declaration/schema/settings-schema.ts';
 import type { JwtDeclaration } from '../declaration/types.ts';
 import { developmentKey } from './development-key.ts';
 import { remoteKeys } from './remote-keys.ts';

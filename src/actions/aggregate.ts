@@ -8,7 +8,7 @@ import { contentTypes, rewriteJson } from '../serialization/formats.ts';
 import type { AggregateStore } from '../store/aggregate-store.ts';
 import { admitCollection } from './admission.ts';
 import { withEarlyReply } from './dispatch.ts';
-import { isExport } from './export-reply.ts';
+import { isExport } from './export/export-reply.ts';
 import { declaredNames } from './parameters.ts';
 import { restrictionOf } from './restriction.ts';
 import type { ApiRuntime } from './start/runtime.ts';

@@ -19,8 +19,8 @@ import { contentTypes, hasColumns, isExport, itemsOf, rewriteJson, rewritePage }
 import { isEntity } from '../serialization/serializer.ts';
 import { type RequestState, stateOf } from '../store/request-state.ts';
 import { FoundRow, FoundRows } from '../store/row-store.ts';
-import { BulkReply } from './bulk-reply.ts';
-import { ExportReply, sendExport } from './export-reply.ts';
+import { BulkReply } from './bulk/bulk-reply.ts';
+import { ExportReply, sendExport } from './export/export-reply.ts';
 import { areViolations } from './failure.ts';
 import { type GroupGrants, subjectOf } from './group-grants.ts';
 import { markOf, versionedEntity } from './precondition.ts';

@@ -1,6 +1,6 @@
 import type { CheckedApis } from './checked-apis.ts';
 import type { RolesOf, WithRoles } from './names/role-names.ts';
-import type { action, api, appMain, parameter, routes } from './schema.ts';
+import type { action, api, appMain, parameter, routes } from './schema/schema.ts';
 import type { GivenTo } from './shape.ts';
 
 /** Everything under `app_main`, for declarations in code. */

@@ -1,4 +1,4 @@
-import { appMain, appMainKeys, root, routes } from './schema.ts';
+import { appMain, appMainKeys, root, routes } from './schema/schema.ts';
 import { type Key, type MapShape, type ObjectShape, optionFor, type Shape } from './shape.ts';
 
 interface Line {

@@ -1,4 +1,4 @@
-import { crudLoader } from './schema.ts';
+import { crudLoader } from './schema/schema.ts';
 import type { Path, Place } from './vocabulary.ts';
 
 export interface ReportedError {

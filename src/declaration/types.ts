@@ -1,6 +1,6 @@
 import type { CamelCased } from './camel-case.ts';
 import type { FilterOperator } from './filter-operators.ts';
-import type { WrittenAppMain } from './schema.ts';
+import type { WrittenAppMain } from './schema/schema.ts';
 import type {
   AggregateFunction,
   DescribedDeclaration,

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ConfigModule, writtenModule } from './config-module.ts';
 import { merge } from './merge.ts';
+import { type ConfigModule, writtenModule } from './modules/config-module.ts';
 import { resolvePlaceholders, unreadable } from './placeholders.ts';
 import { type Mode, modeOf } from './read/mode.ts';
-import { appMainKeys, block as blockShape, root as rootShape, routes as routesShape } from './schema.ts';
+import { appMainKeys, block as blockShape, root as rootShape, routes as routesShape } from './schema/schema.ts';
 import { type ObjectShape, optional } from './shape.ts';
 import type { ReportedError, Source } from './source.ts';
 import { didYouMean, listed } from './suggest.ts';

@@ -36,6 +36,8 @@ export interface MigrationTools {
   /** Runs one or several statements. */
   execute(em: RequestEntityManager, sql: string): Promise<void>;
   readonly createTable: string;
+  /** The literal of a time for rows whose own value was dropped. */
+  readonly neutralTime: string;
   /** Selects `name` and `applied_at` in the order of application. */
   readonly selectApplied: string;
   /** The names of all tables. */

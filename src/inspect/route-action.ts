@@ -1,5 +1,5 @@
-import { ApiController } from '../actions/api-controller.ts';
-import { isOverridden as isOverriddenBy } from '../actions/controller-class.ts';
+import { ApiController } from '../actions/controller/api-controller.ts';
+import { isOverridden as isOverriddenBy } from '../actions/controller/controller-class.ts';
 import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import type { RouteRecord } from '../route/record.ts';
 

@@ -7,7 +7,7 @@ import { pascal } from './english.ts';
 import { type JsonSchema, objectSchema, valueSchema } from './json-schema.ts';
 import type { Operation } from './operations.ts';
 import { groupSuffix } from './roles.ts';
-import { bodyGroups, type Schemas } from './schemas.ts';
+import { bodyGroups, type Schemas } from './schemas/schemas.ts';
 
 /** The declaration of lists, if an operation accepts them. */
 export function bulkOf({ isSupplied, method, record: { action } }: Operation): BulkDeclaration | null {

@@ -4,7 +4,7 @@ import type { BodyCheck } from '../actions/start/body-check.ts';
 import type { ActionDeclaration, Path, StandardSchema } from '../declaration/types.ts';
 import { type Violation, violationsProblem } from '../errors.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { type SchemaSource, type Schemas, schemasOf } from './schemas.ts';
+import { type SchemaSource, type Schemas, schemasOf } from './schemas/schemas.ts';
 
 /** Larger bodies are reported with their first violation only: they can have very many. */
 const largestForAll = 65_536;

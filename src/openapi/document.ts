@@ -5,7 +5,7 @@ import type { Info } from './info.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { operationWriter } from './operation-writer.ts';
 import { operationsOf, ownerOf } from './operations.ts';
-import type { Described } from './schemas.ts';
+import type { Described } from './schemas/schemas.ts';
 
 /** An OpenAPI document, ready for `JSON.stringify`. */
 export type OpenApiDocument = JsonSchema;

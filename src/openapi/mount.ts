@@ -9,7 +9,7 @@ import { infoOf } from './info.ts';
 import type { DocsPage } from './pages/docs-page.ts';
 import { filesMissing, pageFiles } from './pages/page-files.ts';
 import { placesOf, type ServedParts } from './places.ts';
-import type { Described } from './schemas.ts';
+import type { Described } from './schemas/schemas.ts';
 import { once, StaticResponse } from './static-response.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;

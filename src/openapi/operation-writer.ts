@@ -1,5 +1,5 @@
 import type { EntityMetadata, EntityProperty, Platform } from '@mikro-orm/core';
-import { type ControllerClass, isOverridden } from '../actions/controller-class.ts';
+import { type ControllerClass, isOverridden } from '../actions/controller/controller-class.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import { jsonName, planFields } from '../model/field-plan.ts';
 import { groupNames } from '../model/groups.ts';
@@ -21,8 +21,8 @@ import { listParameters } from './list-parameters.ts';
 import { nounsOf } from './operation-ids.ts';
 import { type Operation, ownerOf } from './operations.ts';
 import { anyProblemSchema, type ProblemStatus, problemContent, problemResponse, problemResponses } from './problems.ts';
-import { bodyGroups, type Described, schemasOf } from './schemas.ts';
-import type { BodyMode } from './write-schemas.ts';
+import { bodyGroups, type Described, schemasOf } from './schemas/schemas.ts';
+import type { BodyMode } from './schemas/write-schemas.ts';
 
 const bodyModes: Readonly<Partial<Record<HttpMethod, BodyMode>>> = { POST: 'create', PATCH: 'patch', PUT: 'replace' };
 

@@ -1,5 +1,5 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import { hasHooks, isOverridden } from '../actions/controller-class.ts';
+import { hasHooks, isOverridden } from '../actions/controller/controller-class.ts';
 import type { ActionDeclaration, ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import { groupNames, inGroups } from '../model/groups.ts';
 import { metaOf } from '../model/hierarchy.ts';
@@ -10,7 +10,7 @@ import { orderRecords } from '../route/order.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isExport } from '../serialization/formats.ts';
 import { type OperationIds, operationIds } from './operation-ids.ts';
-import type { Described } from './schemas.ts';
+import type { Described } from './schemas/schemas.ts';
 
 /** One method of a route in one format, with the facts for its description. */
 export type Operation = ReturnType<typeof operationOf>;

@@ -3,7 +3,7 @@ import { allowedMethods } from '../route/match.ts';
 import { parsePath } from '../route/pattern.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { requirementSource } from '../route/requirement.ts';
-import type { Described } from './schemas.ts';
+import type { Described } from './schemas/schemas.ts';
 
 /** Where the explorer is. Its client-side routes are below this path. */
 const explorerPath = '/explorer';

@@ -1,7 +1,7 @@
 import { catalogue, type ErrorCode } from '../errors.ts';
 import { STATUS_CODES } from '../response/problem-document.ts';
-import type { Components } from './components.ts';
 import { type JsonSchema, objectSchema } from './json-schema.ts';
+import type { Components } from './schemas/components.ts';
 
 /** The content of a problem for requests of a format; only JSON has a schema. */
 export function problemContent(format: string, schema: JsonSchema): JsonSchema {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { isModel } from '../database/orm/is-model.ts';
-import { loadCatalog } from '../declaration/modules.ts';
+import { loadCatalog } from '../declaration/modules/modules.ts';
 import { identityOf } from '../declaration/names/class-names.ts';
 import { DeclarationErrors } from '../declaration/report.ts';
 import type { Exported } from '../declaration/vocabulary.ts';

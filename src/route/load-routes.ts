@@ -1,7 +1,7 @@
-import { isClass } from '../declaration/modules.ts';
+import { isClass } from '../declaration/modules/modules.ts';
 import type { Creatable, Create } from '../declaration/names/create.ts';
 import type { Report } from '../declaration/report.ts';
-import { crudLoader } from '../declaration/schema.ts';
+import { crudLoader } from '../declaration/schema/schema.ts';
 import { type Catalog, type Declaration, httpMethods, type RouteEntry } from '../declaration/types.ts';
 import { type IdRequirementOf, type RouteDefinition, type RouteRecord, recordOfDefinition, recordsOf } from './record.ts';
 

@@ -5,7 +5,7 @@ import type { ListPlan } from '../query/entities/key-query.ts';
 import type { AnyQueryBuilder } from '../query/entities/restriction.ts';
 import type { ListQuery } from '../query/list/list-query.ts';
 import type { RowVersion } from '../query/rows/row-version.ts';
-import type { Window } from '../query/rows/seek-plan.ts';
+import type { Window } from '../query/rows/seek/seek-plan.ts';
 import type { Counted, PageEdges } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
 import type { Pace } from '../response/turn.ts';

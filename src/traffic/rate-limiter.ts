@@ -1,7 +1,7 @@
 import type { FastifyReply, onRequestHookHandler } from 'fastify';
-import { removalPace } from '../database/expired-rows.ts';
 import { LruCache } from '../database/lru-cache.ts';
-import type { RateTable } from '../database/rate-table.ts';
+import { removalPace } from '../database/tables/expired-rows.ts';
+import type { RateTable } from '../database/tables/rate-table.ts';
 import type { RateLimitDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { callerOf } from './caller.ts';

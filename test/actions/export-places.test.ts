@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { ExportPlaces } from '../../src/actions/export-places.ts';
+import { ExportPlaces } from '../../src/actions/export/export-places.ts';
 
 const here = new AbortController().signal;
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request as sendRaw } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { IdempotencyTable } from '../../src/database/idempotency-table.ts';
+import { IdempotencyTable } from '../../src/database/tables/idempotency-table.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import type { TestApplication, TestRequest, TestResponse } from '../support/testing.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { dependencies, devDependencies, postgresqlReplacements } from '../../src/cli/init/generated-files.ts';
+import { databases, dependencies, devDependencies } from '../../src/cli/init/generated-files.ts';
 import { packageManagers } from '../../src/cli/init/package-managers.ts';
 import { main } from '../../src/cli/main.ts';
 import { makeTemporary } from '../support/temporary.ts';
@@ -127,7 +127,7 @@ describe('declarest init', () => {
     const sqlite = folder();
     await call(['init'], { cwd: sqlite });
     const texts = ['config/app.yaml', 'README.md', 'AGENTS.md'].map((file) => read(sqlite, file)).join('\n');
-    expect(postgresqlReplacements.filter(([from]) => !texts.includes(from))).toEqual([]);
+    expect(databases.postgresql.replacements.filter(([from]) => !texts.includes(from))).toEqual([]);
   });
 
   test.each(['pnpm', 'yarn'] as const)('writes files for %s', async (manager) => {

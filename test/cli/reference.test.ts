@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { jsonSchema, jsonSchemaText } from '../../src/declaration/json-schema.ts';
 import { referenceText } from '../../src/declaration/reference.ts';
+import { jsonSchema, jsonSchemaText } from '../../src/declaration/schema/json-schema.ts';
 import { call } from './call.ts';
 import { run, start } from './spawned.ts';
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
-import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { catalogFromCode } from '../../src/declaration/modules/modules.ts';
 import { readDeclaration } from '../../src/declaration/read/read-declaration.ts';
 import { DeclarationErrors, Report } from '../../src/declaration/report.ts';
 import { codeSource, type Source } from '../../src/declaration/source.ts';

@@ -1,10 +1,10 @@
 import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import type { ApiController } from '../../src/actions/api-controller.ts';
+import type { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { type Apis, type AppMain, defineApis, type ListOptions, type Routes } from '../../src/declaration/define-apis.ts';
-import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { catalogFromCode } from '../../src/declaration/modules/modules.ts';
 import type { BaseMethod, MethodsOf } from '../../src/declaration/names/handler-names.ts';
-import { appMain } from '../../src/declaration/schema.ts';
+import { appMain } from '../../src/declaration/schema/schema.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { startApplication } from '../support/testing.ts';
 import { fromCode, PersonController } from './application.ts';

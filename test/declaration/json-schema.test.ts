@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { jsonSchema, jsonSchemaText } from '../../src/declaration/json-schema.ts';
-import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { catalogFromCode } from '../../src/declaration/modules/modules.ts';
 import { referenceText } from '../../src/declaration/reference.ts';
+import { jsonSchema, jsonSchemaText } from '../../src/declaration/schema/json-schema.ts';
 import { Center, fromYaml, outcomeOf, Person, PersonController, yamlSource } from './application.ts';
 
 const validate = new Ajv2020({ strict: false }).compile(jsonSchema());

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { defineEntity, EntitySchema, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
-import { type CatalogKinds, catalogFromCode, loadCatalog } from '../../src/declaration/modules.ts';
+import { type CatalogKinds, catalogFromCode, loadCatalog } from '../../src/declaration/modules/modules.ts';
 import { Report } from '../../src/declaration/report.ts';
 import { codeSource } from '../../src/declaration/source.ts';
 import { writeFiles } from './application.ts';
@@ -92,7 +92,7 @@ test('modules that Node cannot parse are reported with their line', () => {
     'src/models/d.js': 'let a = 1;\nfoo(\n',
   });
   const script = `
-    import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules.ts'))};
+    import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules/modules.ts'))};
     const all = () => true;
     const { faults } = await loadCatalog(${JSON.stringify(dir)}, { models: all, voters: all, denormalizers: all, normalizers: all, authenticators: all });
     console.log(JSON.stringify(faults.map(({ path, place, message }) => [path[0], place && place.line, message])));`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { catalogFromCode } from '../../src/declaration/modules/modules.ts';
 import type { ApiDeclaration } from '../../src/declaration/types.ts';
 import {
   actionLines,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { catalogFromCode } from '../../src/declaration/modules.ts';
+import { catalogFromCode } from '../../src/declaration/modules/modules.ts';
 import { catalog, fromCode, fromYaml, outcomeOf, routesYaml, yamlSource } from './application.ts';
 
 const secret = 's3cret-'.repeat(5);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { referenceText } from '../../src/declaration/reference.ts';
-import { root, routes } from '../../src/declaration/schema.ts';
+import { root, routes } from '../../src/declaration/schema/schema.ts';
 import type { Shape } from '../../src/declaration/shape.ts';
 import { fromCode, fromYaml, personApi } from './application.ts';
 

@@ -1,7 +1,7 @@
 import { type CheckContext, check } from '../../src/declaration/check.ts';
 import { resolvePlaceholders } from '../../src/declaration/placeholders.ts';
 import { Report } from '../../src/declaration/report.ts';
-import { root, routes } from '../../src/declaration/schema.ts';
+import { root, routes } from '../../src/declaration/schema/schema.ts';
 import type { Shape } from '../../src/declaration/shape.ts';
 import { codeSource } from '../../src/declaration/source.ts';
 import type { Exported } from '../../src/declaration/types.ts';

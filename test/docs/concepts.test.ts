@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { adoptRetiredHooks } from '../../src/actions/controller-class.ts';
+import { adoptRetiredHooks } from '../../src/actions/controller/controller-class.ts';
 import { ApiController } from '../../src/index.ts';
 import { Console, matchesShown, stepsOf } from './console.ts';
 import { blocksOf, pages, readPage, root, tableBelow } from './markdown.ts';

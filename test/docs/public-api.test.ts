@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ApiController } from '../../src/actions/api-controller.ts';
+import { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { readPage, root, tableBelow } from './markdown.ts';
 
 const page = 'docs/reference/public-api.md';

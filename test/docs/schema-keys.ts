@@ -1,4 +1,4 @@
-import { appMain, root as rootShape, routes } from '../../src/declaration/schema.ts';
+import { appMain, root as rootShape, routes } from '../../src/declaration/schema/schema.ts';
 import { type Key, type ObjectShape, optionFor, type Shape } from '../../src/declaration/shape.ts';
 
 /** The keys of one mapping of the configuration, under the name that the documentation gives it. */

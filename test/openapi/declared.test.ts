@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import { z } from 'zod';
 import { ApiController, type ApiRequest, DeclarationErrors } from '../../src/index.ts';
-import { clientSource } from '../../src/openapi/client.ts';
+import { clientSource } from '../../src/openapi/client/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-responses.ts';

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
-import { clientSource } from '../../src/openapi/client.ts';
+import { clientSource } from '../../src/openapi/client/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { clinic, clinicYaml } from '../support/clinic.ts';
 

@@ -6,7 +6,7 @@ import { accessRows } from '../../src/cli/text/access-rows.ts';
 import { parameterNames, parameterText } from '../../src/declaration/names/list-names.ts';
 import { ApiController, type ApiRequest, type CodeOptions } from '../../src/index.ts';
 import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
-import { clientSource } from '../../src/openapi/client.ts';
+import { clientSource } from '../../src/openapi/client/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { describeRecords } from '../../src/route/describe.ts';
 import { makeTemporary } from '../support/temporary.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { typeOf } from '../../src/openapi/client-types.ts';
+import { typeOf } from '../../src/openapi/client/client-types.ts';
 import { exampleOf } from '../../src/openapi/example.ts';
 import { type JsonSchema, mapRefs, orNull } from '../../src/openapi/json-schema.ts';
 

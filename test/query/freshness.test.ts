@@ -1,7 +1,7 @@
 import { defineEntity, p, raw } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PostgresLink } from '../../src/dialect/postgresql/link.ts';
-import { ReaderThreads } from '../../src/dialect/sqlite/reader-threads.ts';
+import { ReaderThreads } from '../../src/dialect/sqlite/reads/reader-threads.ts';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';

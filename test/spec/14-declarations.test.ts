@@ -6,7 +6,7 @@ import { ApiController, Voter } from '../../src/index.ts';
 import { baselineText, readBaseline } from '../../src/inspect/compare/baseline.ts';
 import { compareAccess } from '../../src/inspect/compare/compare.ts';
 import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
-import { clientSource } from '../../src/openapi/client.ts';
+import { clientSource } from '../../src/openapi/client/client.ts';
 import { startApplication } from '../support/testing.ts';
 
 const Child = defineEntity({

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import { Voter } from '../../src/access/voter.ts';
-import { ApiController } from '../../src/actions/api-controller.ts';
+import { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { loadApplication } from '../../src/application.ts';
 
 const Visitor = defineEntity({ name: 'Visitor', properties: { id: p.integer().primary() } });

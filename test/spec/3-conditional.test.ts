@@ -1,7 +1,7 @@
 import { type Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiRequest } from '../../src/access/user.ts';
-import { ApiController } from '../../src/actions/api-controller.ts';
+import { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 

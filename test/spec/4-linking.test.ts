@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { ApiController } from '../../src/actions/api-controller.ts';
+import { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { accessMatrix } from '../../src/inspect/compare/matrix.ts';
-import { clientSource } from '../../src/openapi/client.ts';
+import { clientSource } from '../../src/openapi/client/client.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 

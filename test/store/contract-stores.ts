@@ -1,7 +1,7 @@
 import { type EntityMetadata, raw } from '@mikro-orm/core';
 import { compileGuard } from '../../src/access/guard.ts';
 import type { ApiRequest } from '../../src/access/user.ts';
-import { EntityExport } from '../../src/actions/entity-export.ts';
+import { EntityExport } from '../../src/actions/export/entity-export.ts';
 import { answerOf } from '../../src/actions/respond.ts';
 import { hidingClasses } from '../../src/actions/start/check-lists.ts';
 import { type Compilers, compileApi } from '../../src/actions/start/compile-api.ts';
@@ -25,7 +25,7 @@ import { textMatching } from '../../src/query/list/text-matching.ts';
 import { CompiledRead } from '../../src/query/rows/compiled-read.ts';
 import { rootFiltersOf } from '../../src/query/rows/root-filter.ts';
 import { RowChanged } from '../../src/query/rows/row-version.ts';
-import type { Window } from '../../src/query/rows/seek-plan.ts';
+import type { Window } from '../../src/query/rows/seek/seek-plan.ts';
 import { Visibility } from '../../src/query/visibility/visibility.ts';
 import { lineOf } from '../../src/serialization/formats.ts';
 import type { LinkStore } from '../../src/store/link-store.ts';

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../../access/user.ts';
-import { IdempotencyTable } from '../../database/idempotency-table.ts';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { withinTransaction } from '../../database/own-transaction.ts';
+import { IdempotencyTable } from '../../database/tables/idempotency-table.ts';
 import { isTransient } from '../../database/transient.ts';
 import { WholeTransaction } from '../../database/whole-transaction.ts';
 import { type Problem, problem } from '../../errors.ts';

@@ -1,8 +1,8 @@
 import type { ApiRequest } from '../../access/user.ts';
 import type { ActionDeclaration, ApiDeclaration, BulkMethod, HttpMethod, Path } from '../../declaration/types.ts';
 import type { WriteStore } from '../../store/write-store.ts';
-import type { BulkActions } from '../bulk.ts';
-import { type ControllerClass, isOverridden } from '../controller-class.ts';
+import type { BulkActions } from '../bulk/bulk.ts';
+import { type ControllerClass, isOverridden } from '../controller/controller-class.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
 import type { WritePlanning } from './write-parts.ts';
 
@@ -28,7 +28,7 @@ export function bulkParts(
   const executor = planning?.executor ?? null;
   // loaded with the first list
   const load = () => {
-    loading ??= import('../bulk.ts').then(({ BulkActions: Actions }) => new Actions(api, bulk.maxItems, executor));
+    loading ??= import('../bulk/bulk.ts').then(({ BulkActions: Actions }) => new Actions(api, bulk.maxItems, executor));
     return loading;
   };
   const act = async (request: ApiRequest, store: WriteStore) => {

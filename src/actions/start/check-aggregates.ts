@@ -1,8 +1,8 @@
 import type { ApiDeclaration, Path } from '../../declaration/types.ts';
 import { defaultIdRequirement } from '../../route/record.ts';
 import { requirementSource } from '../../route/requirement.ts';
-import { ApiController } from '../api-controller.ts';
-import { type ControllerClass, isControllerClass, isOverridden } from '../controller-class.ts';
+import { ApiController } from '../controller/api-controller.ts';
+import { type ControllerClass, isControllerClass, isOverridden } from '../controller/controller-class.ts';
 import { hookWith, overriddenHooks } from '../hooks.ts';
 
 interface Findings {

@@ -9,14 +9,14 @@ import { concreteClasses, entitiesOf } from '../../model/hierarchy.ts';
 import { handlerName } from '../../route/record.ts';
 import { type Denormalizer, isDenormalizerClass } from '../../serialization/denormalizer.ts';
 import { isNormalizerClass } from '../../serialization/normalizer.ts';
-import { ApiController } from '../api-controller.ts';
+import { ApiController } from '../controller/api-controller.ts';
 import {
   adoptRetiredHooks,
   type ControllerClass,
   isControllerClass,
   isDefaultHandler,
   isOverridden,
-} from '../controller-class.ts';
+} from '../controller/controller-class.ts';
 
 interface Findings {
   add(path: Path, message: string): void;

@@ -8,7 +8,7 @@ import { sameLine } from '../../model/hierarchy.ts';
 import { AggregateReader } from '../../query/aggregate/aggregate-reader.ts';
 import type { IsHiding } from '../../query/list/filter-path.ts';
 import { ListQueryReader, type Trouble } from '../../query/list/list-query.ts';
-import { isControllerClass, restrictsQueries } from '../controller-class.ts';
+import { isControllerClass, restrictsQueries } from '../controller/controller-class.ts';
 import { checkAggregates } from './check-aggregates.ts';
 
 interface Findings {

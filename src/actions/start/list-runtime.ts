@@ -5,7 +5,7 @@ import { type AggregateReader, aggregateParameters } from '../../query/aggregate
 import type { ListPlan } from '../../query/entities/key-query.ts';
 import type { Condition } from '../../query/list/condition.ts';
 import type { ListQuery, ListQueryReader } from '../../query/list/list-query.ts';
-import type { SeekPlan } from '../../query/rows/seek-plan.ts';
+import type { SeekPlan } from '../../query/rows/seek/seek-plan.ts';
 import { pageParameters, rejectPaging } from '../../response/page-request.ts';
 
 /** Requested orders that are cached, each with the plan of its links. */

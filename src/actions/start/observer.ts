@@ -2,7 +2,7 @@ import type { Guard } from '../../access/guard.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
 import type { ApiDeclaration } from '../../declaration/types.ts';
 import type { RouteRecord } from '../../route/record.ts';
-import type { ApiController } from '../api-controller.ts';
+import type { ApiController } from '../controller/api-controller.ts';
 import type { ControllerHooks } from '../hooks.ts';
 
 /** Finds the user of a request. */

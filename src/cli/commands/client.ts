@@ -15,7 +15,7 @@ export default {
     const out = optionValue(given, 'out');
     const source = await withProgress(io, 'generating the client', async () => {
       const [application, document] = await describeApplication(given.positionals.dir, io);
-      const { clientSource } = await import('../../openapi/client.ts');
+      const { clientSource } = await import('../../openapi/client/client.ts');
       return clientSource(document, application.records);
     });
     if (out === undefined) io.stdout.write(`${source.trimEnd()}\n`);

@@ -5,7 +5,7 @@ import { didYouMean, listed } from '../../declaration/suggest.ts';
 import { packageVersion } from '../../package-root.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
 import { ApplicationFailure, CallFailure } from '../failure.ts';
-import { type Choices, databases, generatedFiles } from '../init/generated-files.ts';
+import { type Choices, databaseNames, databases, generatedFiles } from '../init/generated-files.ts';
 import { checkedPackageName, modelNames, packageNameOf } from '../init/names.ts';
 import { callingManager, type PackageManagerName, packageManager, packageManagers } from '../init/package-managers.ts';
 import { writeNewFiles } from '../init/write-files.ts';
@@ -64,7 +64,7 @@ async function choicesOf(given: Given, io: Io, directory: string): Promise<Choic
     database: oneOf(
       'database',
       optionValue(given, 'database') ?? (await answer(io, 'Database in development, sqlite or postgresql', 'sqlite')),
-      databases,
+      databaseNames,
     ),
     manager,
     managerVersion: manager === calling.name ? calling.version : undefined,
@@ -121,7 +121,7 @@ function nextSteps({ database, manager, model }: Choices, { folder, installs }: 
   const first = [
     ...(folder === '' ? [] : [`cd ${forShell(folder)}`]),
     ...(installs ? [] : [words.join(' ')]),
-    ...(database === 'postgresql' ? ['docker compose up -d db     # or set DATABASE_URL to your server'] : []),
+    ...databases[database].firstSteps,
     `${run} dev`,
   ];
   const then = [

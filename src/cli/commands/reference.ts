@@ -12,7 +12,7 @@ export default {
   example: 'declarest reference > reference.yaml',
 
   async run(given, io) {
-    if (isGiven(given, 'schema')) io.stdout.write((await import('../../declaration/json-schema.ts')).jsonSchemaText());
+    if (isGiven(given, 'schema')) io.stdout.write((await import('../../declaration/schema/json-schema.ts')).jsonSchemaText());
     else {
       const { columns } = outputStyleOf(io.stdout, io.env);
       const wrap = (text: string, column: number) =>

@@ -4,9 +4,41 @@ import { packageRoot } from '../../package-root.ts';
 import type { ModelNames } from './names.ts';
 import { type PackageManagerName, packageManager, type Replacement } from './package-managers.ts';
 
-export const databases = ['sqlite', 'postgresql'] as const;
+interface DatabaseChoice {
+  /** The commands before the first start. */
+  readonly firstSteps: readonly string[];
+  /** The templates are written for SQLite in development. */
+  readonly replacements: readonly Replacement[];
+}
 
-export type Database = (typeof databases)[number];
+/** The databases in development. */
+export const databases = {
+  sqlite: { firstSteps: [], replacements: [] },
+  postgresql: {
+    firstSteps: ['docker compose up -d db     # or set DATABASE_URL to your server'],
+    replacements: [
+      ['default:sqlite:var/app.db:', 'default:postgresql://app:app@127.0.0.1:5432/app:'],
+      ['    schema: update\n', '    schema: migrate\n'],
+      ['npm install\nnpm run dev\n', 'npm install\ndocker compose up -d db     # or set DATABASE_URL\nnpm run dev\n'],
+      [
+        'Development uses SQLite, in `var/app.db`. Declarest adds missing tables and columns when it starts. Production uses PostgreSQL with migrations. After',
+        'The application uses PostgreSQL with migrations. `compose.yaml` has a server for development. The tests use SQLite in memory. After',
+      ],
+      ['DATABASE_URL=postgresql://app:app@127.0.0.1:5432/app npx declarest migrate', 'npx declarest migrate'],
+      ['DATABASE_URL=postgresql://app@127.0.0.1/app npx declarest migrate', 'npx declarest migrate'],
+      ['The production server applies', 'The server applies'],
+      [
+        'SQLite works in production as well: set `schema: migrate` for development too, create the folder `migrations/sqlite`, run `npx declarest migrate create` without `DATABASE_URL`, and start with `DATABASE_URL=sqlite:var/app.db`.\n\n',
+        '',
+      ],
+      ['to try requests;', 'to try requests, with a database (`docker compose up -d db`);'],
+    ],
+  },
+} satisfies Record<string, DatabaseChoice>;
+
+export type Database = keyof typeof databases;
+
+export const databaseNames = Object.keys(databases) as Database[];
 
 /** All that distinguishes one new application from another. */
 export interface Choices {
@@ -33,25 +65,6 @@ export const dependencies = {
 } as const;
 
 export const devDependencies = { '@types/node': '^24.19.2', typescript: '^7.0.2' } as const;
-
-/** The templates are written for SQLite in development. */
-export const postgresqlReplacements: readonly Replacement[] = [
-  ['default:sqlite:var/app.db:', 'default:postgresql://app:app@127.0.0.1:5432/app:'],
-  ['    schema: update\n', '    schema: migrate\n'],
-  ['npm install\nnpm run dev\n', 'npm install\ndocker compose up -d db     # or set DATABASE_URL\nnpm run dev\n'],
-  [
-    'Development uses SQLite, in `var/app.db`. Declarest adds missing tables and columns when it starts. Production uses PostgreSQL with migrations. After',
-    'The application uses PostgreSQL with migrations. `compose.yaml` has a server for development. The tests use SQLite in memory. After',
-  ],
-  ['DATABASE_URL=postgresql://app:app@127.0.0.1:5432/app npx declarest migrate', 'npx declarest migrate'],
-  ['DATABASE_URL=postgresql://app@127.0.0.1/app npx declarest migrate', 'npx declarest migrate'],
-  ['The production server applies', 'The server applies'],
-  [
-    'SQLite works in production as well: set `schema: migrate` for development too, create the folder `migrations/sqlite`, run `npx declarest migrate create` without `DATABASE_URL`, and start with `DATABASE_URL=sqlite:var/app.db`.\n\n',
-    '',
-  ],
-  ['to try requests;', 'to try requests, with a database (`docker compose up -d db`);'],
-];
 
 /** The files of a new application, by their paths. */
 export function generatedFiles(choices: Choices): ReadonlyMap<string, string> {
@@ -96,7 +109,7 @@ function renaming({ name, model, time }: Choices): (text: string) => string {
 }
 
 function rewriting({ database, manager }: Choices): (text: string) => string {
-  const forDatabase = replacing(database === 'postgresql' ? postgresqlReplacements : []);
+  const forDatabase = replacing(databases[database].replacements);
   const forManager = replacing(packageManager(manager).replacements);
   return (text) => forManager(forDatabase(text));
 }

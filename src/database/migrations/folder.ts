@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Migration } from '@mikro-orm/migrations';
-import { resolveFromHere } from '../../declaration/module-resolution.ts';
+import { resolveFromHere } from '../../declaration/modules/module-resolution.ts';
 import { withPackage } from '../../dialect/missing-package.ts';
 import { MigrationError } from './migration-error.ts';
 

@@ -5,7 +5,7 @@ import { type Ask, askForRename, refuseDrop, removedNames } from './decisions.ts
 import { changesIn, compareSchemas, plainName, statementsFor } from './difference.ts';
 import { type Rename, readRenames, renameAll } from './renames.ts';
 import { type Fill, neutralValue, readFills, relaxed, requiredIn } from './required-columns.ts';
-import { modelSchema, type SchemaData, type SchemaSource, type Snapshot, schemaOf, systemOf } from './snapshot.ts';
+import { modelSchema, type SchemaData, type SchemaSource, type Snapshot, schemaOf } from './snapshot.ts';
 
 /** A statement of a migration. */
 export interface Step {
@@ -63,7 +63,7 @@ export async function planMigration(
     ...stepsBetween(mapper, tools, before, after, fills),
   ];
   if (up.length === 0) return null;
-  const lost = neutralFills(mapper, after, before);
+  const lost = neutralFills(mapper, tools, after, before);
   const backwards = renames.toReversed().map((rename) => reversed(rename));
   const down = [
     ...stepsBetween(mapper, tools, after, before, lost),
@@ -116,10 +116,9 @@ function stepsBetween(
 }
 
 /** The values of required columns after `down`, which cannot restore dropped values. */
-function neutralFills(mapper: Mapper, from: SchemaSource, to: SchemaSource): Fill[] {
-  const system = systemOf(mapper);
+function neutralFills(mapper: Mapper, { neutralTime }: MigrationTools, from: SchemaSource, to: SchemaSource): Fill[] {
   return requiredIn(compareSchemas(mapper, from(), to())).flatMap((required) => {
-    const value = neutralValue(required, system);
+    const value = neutralValue(required, neutralTime);
     return value === null ? [] : [{ required, value }];
   });
 }

@@ -114,7 +114,7 @@ export function relaxed(schema: DatabaseSchema, before: DatabaseSchema, fills: r
 /** A value for a column whose own values were dropped; null if every value would be wrong. */
 export function neutralValue(
   { column: { default: value, enumItems, type }, isReference }: RequiredColumn,
-  system: string,
+  timeValue: string,
 ): string | null {
   if (value != null && value !== 'null') return value;
   if (isReference) return null;
@@ -124,7 +124,7 @@ export function neutralValue(
     [/^(big|small|tiny|medium)?int|^serial|^(numeric|decimal|real|double|float)/i, '0'],
     [/^bool/i, 'false'],
     [/^json/i, "'{}'"],
-    [/^(timestamp|datetime)/i, system === 'sqlite' ? '0' : "'1970-01-01T00:00:00Z'"],
+    [/^(timestamp|datetime)/i, timeValue],
     [/^date/i, "'1970-01-01'"],
     [/^time/i, "'00:00:00'"],
     [/^uuid/i, "'00000000-0000-0000-0000-000000000000'"],

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { loadDefault } from '../../declaration/modules.ts';
+import { loadDefault } from '../../declaration/modules/modules.ts';
 import type { Report } from '../../declaration/report.ts';
 import type { Source } from '../../declaration/source.ts';
 import { type OrmSetup, readOrm } from './read-orm.ts';

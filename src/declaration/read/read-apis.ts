@@ -1,6 +1,6 @@
 import { camelCased } from '../camel-case.ts';
 import type { Report } from '../report.ts';
-import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema.ts';
+import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema/schema.ts';
 import type { Entry } from '../shape.ts';
 import { didYouMean, listed } from '../suggest.ts';
 import type {

@@ -1,5 +1,5 @@
 import type { Report } from '../report.ts';
-import type { WrittenAction, WrittenApi } from '../schema.ts';
+import type { WrittenAction, WrittenApi } from '../schema/schema.ts';
 import type { ActionDeclaration, BulkDeclaration, BulkMethod, NestedDeclaration, Path } from '../types.ts';
 import { type HttpMethod, httpMethods } from '../vocabulary.ts';
 

@@ -1,7 +1,7 @@
 import { camelCased } from '../camel-case.ts';
 import type { Report } from '../report.ts';
-import type { WrittenAppMain } from '../schema.ts';
-import { originPattern } from '../settings-schema.ts';
+import type { WrittenAppMain } from '../schema/schema.ts';
+import { originPattern } from '../schema/settings-schema.ts';
 import type { CorsDeclaration, Path } from '../types.ts';
 
 type WrittenCors = NonNullable<WrittenAppMain['server']['cors']>;

@@ -1,5 +1,5 @@
 import type { Report } from '../report.ts';
-import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema.ts';
+import type { WrittenAction, WrittenApi, WrittenAppMain } from '../schema/schema.ts';
 import { listed } from '../suggest.ts';
 import type { BoundGroup, DeclaredGroup, GroupsDeclaration, Path } from '../types.ts';
 

@@ -1,5 +1,5 @@
 import type { Report } from '../report.ts';
-import type { WrittenAction, WrittenApi } from '../schema.ts';
+import type { WrittenAction, WrittenApi } from '../schema/schema.ts';
 import type { AggregateDeclaration, DeclaredPath, ListDeclaration, Path, SearchDeclaration, SortKey } from '../types.ts';
 
 type WrittenList = Pick<WrittenApi | WrittenAction, 'filters' | 'sort' | 'default_sort' | 'search' | 'aggregate'>;

@@ -1,4 +1,4 @@
-import type { WrittenAction } from '../schema.ts';
+import type { WrittenAction } from '../schema/schema.ts';
 import type { ParameterDeclaration } from '../types.ts';
 
 /** The query parameters of an action. Rules across keys are checked at startup. */

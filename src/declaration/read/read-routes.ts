@@ -1,5 +1,5 @@
 import type { Report } from '../report.ts';
-import { crudLoader, type WrittenRoutes } from '../schema.ts';
+import { crudLoader, type WrittenRoutes } from '../schema/schema.ts';
 import { didYouMean, listed } from '../suggest.ts';
 import type { Catalog, Exported, Path, RouteEntry } from '../types.ts';
 

@@ -1,6 +1,6 @@
 import type { Report } from '../report.ts';
-import type { WrittenAppMain } from '../schema.ts';
-import { symmetric } from '../settings-schema.ts';
+import type { WrittenAppMain } from '../schema/schema.ts';
+import { symmetric } from '../schema/settings-schema.ts';
 import type { ApiKeyDeclaration, Catalog, JwtDeclaration, Path, SampleUserDeclaration, SecurityDeclaration } from '../types.ts';
 
 type WrittenSecurity = WrittenAppMain['security'];

@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
-import { withCountCache } from './count-cache.ts';
 import { sqliteCursors } from './cursors.ts';
 import { sqliteExecutor } from './executor.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
 import { createPrivate } from './open-file.ts';
+import { withCountCache } from './reads/count-cache.ts';
 import { sqliteWriter } from './writer.ts';
 
 /** Connections to a SQLite database, which all belong to the Kysely dialect of the mapper. */

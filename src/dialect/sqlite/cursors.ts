@@ -4,9 +4,9 @@ import { ReadAheadCursor, type RowSource } from '../../database/read-ahead.ts';
 import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import { closedError } from '../../database/unavailable.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
-import { PreparedReads } from './prepared-reads.ts';
-import type { Question } from './reader.ts';
-import { beginSnapshot, type SnapshotSource } from './snapshot.ts';
+import { PreparedReads } from './reads/prepared-reads.ts';
+import type { Question } from './reads/reader.ts';
+import { beginSnapshot, type SnapshotSource } from './reads/snapshot.ts';
 
 /** Opens cursors on a SQLite file, each in a snapshot of its own. */
 export function sqliteCursors(dialect: SnapshotSource & Pick<SqliteFileDialect, 'read'>, watch: StatementWatch = {}): Cursors {

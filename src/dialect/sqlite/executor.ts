@@ -1,8 +1,8 @@
 import type { Executor, ReadLimits } from '../../database/executor.ts';
 import type { StatementWatch } from '../../database/statement-watch.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
-import { PreparedReads } from './prepared-reads.ts';
-import { RoutedReads } from './routed-reads.ts';
+import { PreparedReads } from './reads/prepared-reads.ts';
+import { RoutedReads } from './reads/routed-reads.ts';
 
 /** Sends prepared statements on the connection that reads beside the writer, or in threads. */
 export function sqliteExecutor(

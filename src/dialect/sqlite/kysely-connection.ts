@@ -3,10 +3,10 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Statement } from '../../database/executor.ts';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { RowSteps } from '../dialect.ts';
-import { PreparedReads, withPlainNumbers } from './prepared-reads.ts';
-import type { RoutedReads } from './routed-reads.ts';
-import { beginSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
-import type { SequencePauses } from './turn-budget.ts';
+import { PreparedReads, withPlainNumbers } from './reads/prepared-reads.ts';
+import type { RoutedReads } from './reads/routed-reads.ts';
+import { beginSnapshot, type Snapshot, type SnapshotSource } from './reads/snapshot.ts';
+import type { SequencePauses } from './reads/turn-budget.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** The parts that all connections of a dialect share. */

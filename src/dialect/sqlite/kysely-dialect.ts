@@ -7,10 +7,10 @@ import type { StatementWatch } from '../../database/statement-watch.ts';
 import { CommitGroup, type Write } from './commit-group.ts';
 import { Connection, type SharedParts } from './kysely-connection.ts';
 import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.ts';
-import { ReaderThreads } from './reader-threads.ts';
-import { type ReadConnections, RoutedReads } from './routed-reads.ts';
+import { ReaderThreads } from './reads/reader-threads.ts';
+import { type ReadConnections, RoutedReads } from './reads/routed-reads.ts';
+import { SequencePauses } from './reads/turn-budget.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
-import { SequencePauses } from './turn-budget.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
 /**

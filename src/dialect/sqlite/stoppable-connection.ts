@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { openToRead } from './open-file.ts';
-import type { Stopwatch } from './stopwatch.ts';
+import type { Stopwatch } from './reads/stopwatch.ts';
 
 /** SQL function that is called for the rows that a statement reads. */
 export const rowFunction = 'declarest_row';

@@ -2,9 +2,9 @@ import { LruCache } from '../../database/lru-cache.ts';
 import { type StatementWatch, timed } from '../../database/statement-watch.ts';
 import type { Step, Writer } from '../../database/writer.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
-import { PreparedReads } from './prepared-reads.ts';
-import { hasConsequences } from './read-plan.ts';
-import { NoThreads, type ReaderThreads } from './reader-threads.ts';
+import { PreparedReads } from './reads/prepared-reads.ts';
+import { hasConsequences } from './reads/read-plan.ts';
+import { NoThreads, type ReaderThreads } from './reads/reader-threads.ts';
 
 const planCacheSize = 500;
 

@@ -1,4 +1,4 @@
-import { restrictsQueries } from '../../actions/controller-class.ts';
+import { restrictsQueries } from '../../actions/controller/controller-class.ts';
 import { hookNames, hookNeeds } from '../../actions/hooks.ts';
 import type { Application } from '../../application.ts';
 import { aggregateNames } from '../../declaration/names/list-names.ts';

@@ -3,7 +3,7 @@ import { QueryBuilder } from '@mikro-orm/sql';
 import { RoleVoter } from '../../access/role-voter.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
 import { loadsOf, type Vote } from '../../access/voter.ts';
-import { type ApiController, constructController } from '../../actions/api-controller.ts';
+import { type ApiController, constructController } from '../../actions/controller/api-controller.ts';
 import type { ApiRuntime } from '../../actions/start/runtime.ts';
 import type { Application } from '../../application.ts';
 import type { Creatable } from '../../declaration/names/create.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
-import type { Described } from '../schemas.ts';
+import type { Described } from '../schemas/schemas.ts';
 import { once } from '../static-response.ts';
 import { basePath } from './base-path.ts';
 import type { Explanations } from './explain.ts';

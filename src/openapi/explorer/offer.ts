@@ -7,7 +7,7 @@ import { infoOf } from '../info.ts';
 import { ownerOf } from '../operations.ts';
 import { pageFiles } from '../pages/page-files.ts';
 import { placesOf, type ServedParts } from '../places.ts';
-import type { Described } from '../schemas.ts';
+import type { Described } from '../schemas/schemas.ts';
 import { once } from '../static-response.ts';
 import { basePath } from './base-path.ts';
 import { explorerFiles } from './files.ts';

@@ -4,7 +4,7 @@ import { join, posix, relative } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import type { Info } from '../info.ts';
-import type { Described } from '../schemas.ts';
+import type { Described } from '../schemas/schemas.ts';
 import { StaticResponse } from '../static-response.ts';
 import { assetHeaders, type assetTypes, escapeHtml, htmlPage, ownFilesOnly, pageHeaders } from './html.ts';
 import type { PageFiles } from './page-files.ts';

@@ -5,7 +5,7 @@ import { signToken } from '../../access/sign-token.ts';
 import type { SampleUserDeclaration } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
 import { targetOf } from '../../response/request-target.ts';
-import type { Described } from '../schemas.ts';
+import type { Described } from '../schemas/schemas.ts';
 
 /**
  * Sends a token of a sample user as text. Other sites get none, even if the application allows their origin, or if they point a name

@@ -8,8 +8,8 @@ import { type Counted, noEdges, type PageEdges } from '../../response/collection
 import { applyListQuery } from '../list/apply-list-query.ts';
 import { emptyListQuery, type ListQuery } from '../list/list-query.ts';
 import { countedFrom, countedPastEnd, totalFromPage } from '../rows/count.ts';
-import type { Window } from '../rows/seek-plan.ts';
-import { cutSought, sidesOf } from '../rows/seek-query.ts';
+import type { Window } from '../rows/seek/seek-plan.ts';
+import { cutSought, sidesOf } from '../rows/seek/seek-query.ts';
 import { type ListPlan, pageQueries } from './key-query.ts';
 import { countBy, keyOrder, keysAmong, keysSelected, orderOf, sentKeys } from './keys.ts';
 import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restriction.ts';

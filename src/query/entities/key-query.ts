@@ -4,9 +4,9 @@ import type { CountMode, SortKey } from '../../declaration/types.ts';
 import { invalidToken } from '../../response/page-request.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import type { CountSource } from '../rows/count.ts';
-import type { Window } from '../rows/seek-plan.ts';
-import { complementOf, type SeekPlan } from '../rows/seek-plan.ts';
-import { canSeek, seekIn } from '../rows/seek-query.ts';
+import type { Window } from '../rows/seek/seek-plan.ts';
+import { complementOf, type SeekPlan } from '../rows/seek/seek-plan.ts';
+import { canSeek, seekIn } from '../rows/seek/seek-query.ts';
 import { countSource, orderedKeys } from './keys.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 

@@ -8,7 +8,7 @@ import { amongAny, hasOneOf, keyColumnsOf, keyNames } from '../../model/key-cond
 import type { Counted } from '../../response/collection.ts';
 import type { QueryText } from '../rows/bound-statement.ts';
 import { type CountSource, countRows } from '../rows/count.ts';
-import type { Window } from '../rows/seek-plan.ts';
+import type { Window } from '../rows/seek/seek-plan.ts';
 import { clausesOf } from './condition-query.ts';
 import { type AnyQueryBuilder, isPlain } from './restriction.ts';
 

@@ -4,7 +4,7 @@ import type { Dialect } from '../../dialect/dialect.ts';
 import { columnKinds } from '../../dialect/value-kind.ts';
 import type { ValueKind } from '../../model/value-kind.ts';
 import { fromJson, jsonOfText } from '../../serialization/kind-conversions.ts';
-import { seekValueCheck } from '../rows/seek-plan.ts';
+import { seekValueCheck } from '../rows/seek/seek-plan.ts';
 
 /** A value of a request as the driver takes it, or what it should have been. */
 export type ReadValue = { readonly value: unknown } | { readonly expected: string };

@@ -21,7 +21,6 @@ import { type BoundStatement, noText, type QueryText, statementOf } from './boun
 import { EmbeddedRows, holdsBigints } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
 import { keyList } from './key-list.ts';
-import { ListOrder, type MoreColumns, where } from './list-order.ts';
 import { ListViews, type OrderOf } from './list-views.ts';
 import { parametrized } from './parametrized.ts';
 import { noFilter, type RootFilter } from './root-filter.ts';
@@ -29,9 +28,10 @@ import { RowCounter } from './row-counter.ts';
 import { planRows, type RowPlan, type RowPlanOptions, rootTableAlias } from './row-plan.ts';
 import { type LineWriter, type Reading, RowTexts } from './row-texts.ts';
 import { versionReader } from './row-version.ts';
-import type { SeekPlan, Window } from './seek-plan.ts';
-import { cutSought, sidesOf } from './seek-query.ts';
-import { planSort } from './sort-plan.ts';
+import { ListOrder, type MoreColumns, where } from './seek/list-order.ts';
+import type { SeekPlan, Window } from './seek/seek-plan.ts';
+import { cutSought, sidesOf } from './seek/seek-query.ts';
+import { planSort } from './seek/sort-plan.ts';
 
 /** A page as JSON objects, separated by commas, with its count and edges. */
 export interface CompiledPage {

@@ -2,7 +2,7 @@ import type { CountMode } from '../../declaration/types.ts';
 import type { Dialect } from '../../dialect/dialect.ts';
 import type { Counted } from '../../response/collection.ts';
 import type { QueryText } from './bound-statement.ts';
-import type { Window } from './seek-plan.ts';
+import type { Window } from './seek/seek-plan.ts';
 
 /** `all` counts all rows. `rows` selects them, for a count that stops early or is estimated. */
 export interface CountSource {

@@ -15,9 +15,9 @@ import {
   type VisibilityPoint,
 } from '../visibility/visibility-columns.ts';
 import { noText, type QueryText, statementOf } from './bound-statement.ts';
-import type { TextColumn } from './key-order.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
+import type { TextColumn } from './seek/key-order.ts';
 
 /** Finds out which of these keys of a class, given with their texts, a caller can see. */
 export type FindVisible = (meta: EntityMetadata, keys: ReadonlyMap<string, unknown>) => Promise<VisibleKeys>;

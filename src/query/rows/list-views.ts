@@ -3,9 +3,9 @@ import type { SortKey } from '../../declaration/types.ts';
 import { choiceKey, type FieldChoice } from '../../model/field-choice.ts';
 import type { RowFormat } from '../../serialization/kind-conversions.ts';
 import { NotCompilable } from './association.ts';
-import type { ListOrder } from './list-order.ts';
 import type { RowPlan } from './row-plan.ts';
-import type { SeekPlan } from './seek-plan.ts';
+import type { ListOrder } from './seek/list-order.ts';
+import type { SeekPlan } from './seek/seek-plan.ts';
 import { type ShownRows, showRows } from './shown-rows.ts';
 
 /** A list as it is read: in one order, and with one choice of fields. */

@@ -5,7 +5,7 @@ import type { Dialect } from '../../dialect/dialect.ts';
 import type { Counted } from '../../response/collection.ts';
 import { type QueryText, statementOf } from './bound-statement.ts';
 import { type CountSource, countedFrom, countedPastEnd, countRows, totalFromPage } from './count.ts';
-import type { Window } from './seek-plan.ts';
+import type { Window } from './seek/seek-plan.ts';
 
 /** Maximum of cached counts, one for each statement. */
 const maxCachedCounts = 500;

@@ -23,7 +23,7 @@ import { columnField, type SelectedColumns, scalarField } from './column-field.t
 import { embeddedField } from './embedded-field.ts';
 import { type InstanceValue, type MakeInstance, NoInstance } from './instance.ts';
 import { type InstanceColumns, planInstance } from './instance-plan.ts';
-import { isNumberKey, type TextColumn } from './key-order.ts';
+import { isNumberKey, type TextColumn } from './seek/key-order.ts';
 import { columnOf, quoted } from './table-name.ts';
 
 /** Columns of a table and of the tables joined to it, from which objects are written. */

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Executor, Statement } from '../../../src/database/executor.ts';
-import { withCountCache } from '../../../src/dialect/sqlite/count-cache.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
+import { withCountCache } from '../../../src/dialect/sqlite/reads/count-cache.ts';
 import { makeTemporary, type Temporary } from '../../support/temporary.ts';
 
 const statement = (text: string): Statement => ({ name: text, text, wide: false });

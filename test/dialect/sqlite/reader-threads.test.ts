@@ -7,7 +7,7 @@ import type { Statement } from '../../../src/database/executor.ts';
 import { TooLargeError } from '../../../src/database/too-large.ts';
 import { sqliteExecutor } from '../../../src/dialect/sqlite/executor.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
-import { NoThreads, ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
+import { NoThreads, ReaderThreads } from '../../../src/dialect/sqlite/reads/reader-threads.ts';
 import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
 import { isUnavailable } from '../../../src/response/problem-document.ts';
 import { makeTemporary } from '../../support/temporary.ts';

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
-import type { ReaderThreads } from '../../../src/dialect/sqlite/reader-threads.ts';
-import { RoutedReads } from '../../../src/dialect/sqlite/routed-reads.ts';
+import type { ReaderThreads } from '../../../src/dialect/sqlite/reads/reader-threads.ts';
+import { RoutedReads } from '../../../src/dialect/sqlite/reads/routed-reads.ts';
+import { Stopwatch } from '../../../src/dialect/sqlite/reads/stopwatch.ts';
 import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
-import { Stopwatch } from '../../../src/dialect/sqlite/stopwatch.ts';
 import { makeTemporary } from '../../support/temporary.ts';
 
 const temporary = makeTemporary('routed');

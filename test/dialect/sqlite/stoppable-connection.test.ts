@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openToRead, openToWrite } from '../../../src/dialect/sqlite/open-file.ts';
-import { planRead } from '../../../src/dialect/sqlite/read-plan.ts';
+import { planRead } from '../../../src/dialect/sqlite/reads/read-plan.ts';
 import { sqliteCatalogue } from '../../../src/dialect/sqlite/schema/catalogue.ts';
 import { isSkipped, StoppableConnection, Stopped } from '../../../src/dialect/sqlite/stoppable-connection.ts';
 import { replay } from '../../support/random.ts';

@@ -20,6 +20,7 @@ export const postgresMigrations: MigrationTools = Object.freeze<MigrationTools>(
   selectApplied:
     `select name, to_char(executed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as applied_at ` +
     `from ${migrationTable} order by id`,
+  neutralTime: "'1970-01-01T00:00:00Z'",
   async tables(em) {
     const sql = 'select table_name as name from information_schema.tables where table_schema = current_schema()';
     return (await em.execute<{ name: string }[]>(sql)).map(({ name }) => name);

@@ -23,6 +23,7 @@ export const sqliteMigrations: MigrationTools = Object.freeze<MigrationTools>({
     `create table ${migrationTable} (id integer not null primary key autoincrement, name text not null unique, ` +
     'executed_at datetime not null default current_timestamp)',
   selectApplied: `select name, strftime('%Y-%m-%dT%H:%M:%SZ', executed_at) as applied_at from ${migrationTable} order by id`,
+  neutralTime: '0',
   async tables(em) {
     const sql = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'";
     return (await em.execute<{ name: string }[]>(sql)).map(({ name }) => name);
