@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityMetadata } from '@mikro-orm/core';
 import { QueryType } from '@mikro-orm/sql';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import { withinTransaction } from '../database/own-transaction.ts';
+import { TransactionScope } from '../database/own-transaction.ts';
 import { WholeTransaction } from '../database/whole-transaction.ts';
 import { problem } from '../errors.ts';
 import { modelName } from '../model/hierarchy.ts';
@@ -55,9 +55,10 @@ export async function inHandlerTransaction(
     await lockRow();
     return handle();
   }
-  const gate = new WriteGate(em, lockRow);
+  const scope = new TransactionScope();
+  const gate = new WriteGate(em, scope, lockRow);
   try {
-    const result = await withinTransaction(async () => handle());
+    const result = await scope.run(async () => handle());
     await gate.end(isFailure(result) ? 'rollback' : 'commit');
     return result;
   } catch (error) {
@@ -72,6 +73,7 @@ const runningWrites = new AsyncLocalStorage<object>();
 /** Begins a transaction with the first write through an entity manager, and makes every write wait until the row is locked. */
 class WriteGate {
   readonly #em: RequestEntityManager;
+  readonly #scope: TransactionScope;
   readonly #lockRow: () => Promise<void>;
   #begun: Promise<WholeTransaction> | null = null;
   /** Resolves when the row is locked; rejects for every write if it is not the row that was checked. */
@@ -81,8 +83,9 @@ class WriteGate {
   /** Writes run one after another: an entity manager cannot run them in parallel. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(em: RequestEntityManager, lockRow: () => Promise<void>) {
+  constructor(em: RequestEntityManager, scope: TransactionScope, lockRow: () => Promise<void>) {
     this.#em = em;
+    this.#scope = scope;
     this.#lockRow = lockRow;
     this.#install();
   }
@@ -110,6 +113,7 @@ class WriteGate {
   async #begin(): Promise<void> {
     const begin = Object.getPrototypeOf(this.#em).begin as Call;
     this.#begun = begin.call(this.#em).then(() => {
+      this.#scope.open();
       this.#remove();
       const transaction = WholeTransaction.of(this.#em);
       this.#install();

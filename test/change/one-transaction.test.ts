@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { ApiController, type ApiRequest, type Violation } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
@@ -64,10 +64,11 @@ class PlainController extends ApiController {
   /** Does more than one thing, in one transaction. */
   async severalApi(id: number, request: ApiRequest) {
     const entity = (await this.getEntity('several', id, request)) as { a: number; b: number };
-    const { fail } = request.body as { fail?: boolean };
+    const { fail, hold = 0 } = request.body as { fail?: boolean; hold?: number };
     await this.transactional(entity, async () => {
       await this.entityApi(id, { ...request, method: 'PATCH', query: {}, body: { a: 3 } } as unknown as ApiRequest, 'json');
       after.push('still within');
+      await sleep(hold);
       if (fail) throw new Error('too late');
     });
     return entity;
@@ -129,5 +130,14 @@ describe.each(databases)('the transaction of a change on %s', (kind) => {
     after.length = 0;
     expect((await app.request('POST', '/plain/2/several.json', { json: {} })).json).toEqual({ id: 2, a: 3, b: 1 });
     expect(after).toEqual(['still within', 'after 3']);
+  });
+
+  test('begins with the first write of a handler, which waits for other writers like any request', async () => {
+    after.length = 0;
+    // longer than the time after which code that waits for its own transaction is told so
+    const first = app.request('POST', '/plain/2/several.json', { json: { hold: 1200 } });
+    await vi.waitUntil(() => after.at(-1) === 'still within', { timeout: 10_000 });
+    const second = app.request('POST', '/plain/3/several.json', { json: {} });
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200]);
   });
 });
