@@ -106,7 +106,7 @@ export function planWrites(mapper: Mapper, meta: EntityMetadata, { read, withhel
 
 function planFields(properties: readonly EntityProperty[], planning: WritePlanning): ReadonlyMap<string, WritableField> {
   const fields = properties
-    .filter((property) => inGroups(property, planning.groups))
+    .filter((property) => inGroups(property, planning.groups) && !isComputed(property))
     .map((property) => planField(property, planning));
   return new Map(fields.map((field) => [field.name, field]));
 }
@@ -147,6 +147,11 @@ function planEmbedded(embedded: EntityProperty, planning: WritePlanning): readon
       fields: ancestors.includes(meta) ? new Map() : planFields(own, { ...planning, ancestors: [...ancestors, meta] }),
     };
   });
+}
+
+/** Whether the database computes the value. Whatever its groups are, a body cannot set it. */
+function isComputed({ formula, generated }: EntityProperty): boolean {
+  return formula !== undefined || generated !== undefined;
 }
 
 /** Whether a body can set the field only in a new row: a row keeps its key. */

@@ -29,7 +29,11 @@ test('the document has every route and is the same in YAML', async () => {
 test('--out writes the document to a file, as YAML if its name says so', async () => {
   const directory = fullApplication();
   const { out: printed } = await call(['openapi', directory]);
-  expect(await call(['openapi', directory, '--out', 'api.json'], { cwd: directory })).toEqual({ code: 0, out: '', err: '' });
+  expect(await call(['openapi', directory, '--out', 'api.json'], { cwd: directory })).toEqual({
+    code: 0,
+    out: '',
+    err: 'wrote api.json\n',
+  });
   expect(readFileSync(join(directory, 'api.json'), 'utf8')).toBe(printed);
   await call(['openapi', directory, '--out', 'api.yaml'], { cwd: directory });
   const yaml = readFileSync(join(directory, 'api.yaml'), 'utf8');
