@@ -27,6 +27,8 @@ export interface PlannedModel {
   readonly properties: readonly PlannedProperty[];
   /** Columns without a property, with the reason. */
   readonly ignored: readonly { readonly column: InventoryColumn; readonly reason: string }[];
+  /** Foreign keys that are not associations, with the reason. */
+  readonly plainKeys: readonly { readonly key: InventoryForeignKey; readonly reason: string }[];
   /** Why no API can serve it; null if one can. */
   readonly withoutApi: string | null;
 }
@@ -123,9 +125,12 @@ export function planModels(options: PlanOptions): Plan {
         planned.filter((one) => one.owner === targets.get(keyOf(table))),
       ),
     );
-  for (const { className: model, ignored } of models)
+  for (const { className: model, ignored, plainKeys } of models) {
     for (const { column, reason } of ignored)
       skipped.push({ subject: `${model}: the column ${column.name} (${column.type})`, reason });
+    for (const { key, reason } of plainKeys)
+      skipped.push({ subject: `${model}: the foreign key (${key.columns.join(', ')})`, reason });
+  }
   const unmapped = planned.flatMap(({ owner, ...join }) => {
     const model = isNew(owner)
       ? undefined
@@ -193,7 +198,7 @@ class TargetFinder {
   /** The model that a foreign key refers to, or the reason why it is not an association. */
   find(key: InventoryForeignKey, table: InventoryTable): Target | string {
     const label = `${labelOf(key.target)} (${key.targetColumns.join(', ')})`;
-    if (key.columns.length > 1) return `(${key.columns.join(', ')}) references ${label}; an association needs a single column`;
+    if (key.columns.length > 1) return `references ${label}; an association needs a single column`;
     const target = this.#targets.get(keyOf(key.target));
     if (!target) return `references ${label}, which has no model`;
     if (!referencesKey(key, table.columns, this.#reading))
@@ -250,13 +255,18 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
   const ignored: PlannedModel['ignored'][number][] = [];
   const taken = new Set<string>();
   const associations = new Map<string, { readonly key: InventoryForeignKey; readonly target: Target }>();
-  const notes = new Map<string, string[]>();
+  const plainKeys: PlannedModel['plainKeys'][number][] = [];
   for (const key of table.foreignKeys) {
     const [column] = key.columns as [string];
-    const target = associations.has(column) ? 'is an association already' : finder.find(key, table);
-    if (typeof target === 'object') associations.set(column, { key, target });
-    else notes.set(column, [...(notes.get(column) ?? []), target]);
+    const target = finder.find(key, table);
+    if (typeof target === 'string') plainKeys.push({ key, reason: target });
+    else if (associations.has(column)) plainKeys.push({ key, reason: 'its column is an association already' });
+    else associations.set(column, { key, target });
   }
+  const notesOf = (column: string) =>
+    plainKeys
+      .filter(({ key }) => key.columns.find((one) => !associations.has(one)) === column)
+      .map(({ key, reason }) => (key.columns.length > 1 ? `(${key.columns.join(', ')}) ${reason}` : reason));
   const mapped = table.columns.filter((column) => {
     const reason = reasonToIgnore(column);
     if (reason !== null) ignored.push({ column, reason });
@@ -273,14 +283,14 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
         name: names.get(name) as string,
         column,
         mapping: mapping as PropertyMapping,
-        notes: notes.get(name) ?? [],
+        notes: notesOf(name),
       };
     }
     const wanted = [associationName(column.name, association.key.targetColumns[0] as string), propertyName(column.name)];
     return { kind: 'association', name: takeName(wanted, taken), column, ...association };
   });
   for (const { owner: _, ...join } of joins) properties.push(joinProperty(join, taken));
-  return { ...self, table, properties, ignored, withoutApi: reasonAgainstApi(table) };
+  return { ...self, table, properties, ignored, plainKeys, withoutApi: reasonAgainstApi(table) };
 }
 
 function reasonAgainstApi({ columns, primaryKey }: InventoryTable): string | null {

@@ -110,7 +110,8 @@ describe.each(databases)('declarest pull on %s', (kind) => {
       '--schema',
       kind === 'sqlite' ? 'main' : 'public',
     ]);
-    expect([code, out]).toEqual([0, expect.stringContaining('1 model, 0 skipped\n')]);
+    expect([code, out]).toEqual([0, expect.stringContaining('1 model, 1 skipped\n')]);
+    expect(out).toContain('skipped Book: the foreign key (author_id): references author (id), which has no model\n');
     expect(textOf(directory, 'src/models/book.ts')).toContain(
       '    // references author (id), which has no model\n    authorId: p.integer(),\n',
     );
