@@ -1,41 +1,9 @@
 import { expect, test } from 'vitest';
-import { seed } from '../support/random.ts';
+import { Random, seed } from '../support/random.ts';
 import { type Kind, kinds, pairForms } from './pairs-app.ts';
 import { type Deployment, firstState, inBatches, type RowRequest, SerialOrders, type State } from './pairs-support.ts';
 
 const count = Number(process.env.ENGINE_CASES ?? 40);
-
-/** Mulberry32: the same seed gives the same numbers. */
-class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  below(limit: number): number {
-    return Math.floor(this.next() * limit);
-  }
-
-  chance(probability: number): boolean {
-    return this.next() < probability;
-  }
-
-  of<Item>(items: readonly Item[]): Item {
-    return items[this.below(items.length)] as Item;
-  }
-
-  some<Item>(items: readonly Item[]): Item[] {
-    return items.filter(() => this.chance(0.5));
-  }
-}
 
 interface RandomCase {
   readonly kind: Kind;

@@ -151,6 +151,8 @@ export class InstanceCollection extends Collection<object> {
   /** The number of items that were read; null if none were. */
   readonly #stored: number | null;
   #isFilling = false;
+  /** The items that code has added, even if it has removed them again. */
+  readonly added = new Set<object>();
 
   constructor(meta: EntityMetadata, instance: object, property: EntityProperty, items: readonly object[] | null = null) {
     super(instance as never, (items ?? undefined) as never, items !== null);
@@ -168,6 +170,11 @@ export class InstanceCollection extends Collection<object> {
     this.#isFilling = false;
     this.add(added as never);
     return this as never;
+  }
+
+  override add(item: never, ...items: never[]): number {
+    for (const each of [item, ...items].flat() as object[]) this.added.add(Reference.unwrapReference(each));
+    return super.add(item, ...items);
   }
 
   override matching(options: never): Promise<never> {

@@ -1,4 +1,4 @@
-import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { ApiRequest } from '../../access/user.ts';
 import { type ColumnValue, isPlainReference, StoredColumns } from '../../change/stored-columns.ts';
 import type { Statement } from '../../database/executor.ts';
@@ -142,6 +142,16 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     return this.run(request, [...this.locking(admission.key), check, ...steps, shown], store, reading);
   }
 
+  protected override moved({ collection, effects, owner }: Effect<SeenChildren>): object[] {
+    return [...collection.added].filter((each) => !effects.find(each) && this.#isElsewhere(each, owner));
+  }
+
+  /** Whether a row belongs to another owner. */
+  #isElsewhere(row: object, owner: object): boolean {
+    const now = (row as Record<string, unknown>)[this.#options.property.mappedBy as string] as object | null | undefined;
+    return now !== null && now !== undefined && Reference.unwrapReference(now) !== owner;
+  }
+
   /** What code has changed; null if statements cannot write it. */
   #changesOf(effect: Effect<SeenChildren>, written: readonly ColumnValue[] | null): Changes | null {
     const { meta: child, mayRemove } = this.#children;
@@ -153,7 +163,11 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     const isKnown = (object: object) => entities.includes(object) || effects.find(object) !== undefined;
     const changed = seen.members.filter((member) => !removed.includes(member) && effects.changesOf(member.instance).length > 0);
     const updated = changed.map(({ instance, key }) => ({ key, columns: this.columnsOf(effect, this.#columns, instance) }));
+    if (this.moved(effect).length > 0 || seen.members.some(({ instance }) => this.#isElsewhere(instance, owner))) return null;
     if (!written || (removed.length > 0 && !mayRemove) || updated.some(({ columns }) => columns === null)) return null;
+    // MikroORM clears such references
+    const kept = [...seen.members.filter((member) => !removed.includes(member)).map(({ instance }) => instance), ...entities];
+    if (removed.some(({ instance }) => kept.some((each) => refersTo(each, instance)))) return null;
     const ownNames = new Set([property.name as string, ...effects.changesOf(owner)]);
     const isMore = effects.isMore(
       (instance, name) =>
@@ -205,6 +219,10 @@ interface Changes {
   readonly made: readonly { readonly entity: object; readonly columns: readonly ColumnValue[] }[];
   readonly updated: readonly { readonly key: Identifier; readonly columns: readonly ColumnValue[] }[];
   readonly removed: readonly Identifier[];
+}
+
+function refersTo(object: object, other: object): boolean {
+  return Object.values(object).some((value) => value instanceof Object && Reference.unwrapReference(value as object) === other);
 }
 
 /** Whether a property is the other side of an association whose rows are all known. The rows themselves hold the reference. */

@@ -53,19 +53,34 @@ export class InstanceEffects {
     return this.#snapshots.get(instance);
   }
 
-  /** Applies the changes of the objects to managed entities, without running code of the application again. */
-  async transfer(em: RequestEntityManager): Promise<Transfer> {
+  /**
+   * Applies the changes of the objects to managed entities, without running code of the application again. `further` are entities
+   * that code has created.
+   */
+  async transfer(em: RequestEntityManager, further: readonly object[]): Promise<Transfer> {
     const transfer = new Transfer(em, this);
-    for (const made of [...em.getUnitOfWork().getPersistStack()]) await transfer.entityOf(made as object);
+    for (const made of [...em.getUnitOfWork().getPersistStack(), ...further]) await transfer.entityOf(made as object);
+    const changes: Change[] = [];
     for (const { instance, meta } of this.#snapshots.values()) {
       const names = this.changesOf(instance);
       if (names.length === 0) continue;
       const entity = (await transfer.entityOf(instance)) as Record<string, unknown>;
       for (const name of names)
-        await transfer.set(entity, meta.properties[name as never] as EntityProperty, valueIn(instance, name));
+        changes.push({ entity, property: meta.properties[name as never] as EntityProperty, value: valueIn(instance, name) });
     }
+    // an item that refers to another owner now must not be removed, which collections would do
+    const [collections, others] = [true, false].map((isMany) =>
+      changes.filter((each) => each.value instanceof Collection === isMany),
+    );
+    for (const change of [...(others as Change[]), ...(collections as Change[])]) await transfer.set(change);
     return transfer;
   }
+}
+
+interface Change {
+  readonly entity: Record<string, unknown>;
+  readonly property: EntityProperty;
+  readonly value: unknown;
 }
 
 /** Applies changes of objects made of rows to entities of one entity manager. */
@@ -79,6 +94,11 @@ class Transfer {
     this.#effects = effects;
   }
 
+  /** The entity of an object in a response. One that code has created is not stored for that alone. */
+  async shown(object: object): Promise<object> {
+    return this.#effects.find(object) ? this.entityOf(object) : object;
+  }
+
   /** The managed entity of an object. An entity that code has created is returned itself. */
   async entityOf(object: object): Promise<object> {
     const known = this.#effects.find(object);
@@ -90,7 +110,7 @@ class Transfer {
     return object;
   }
 
-  async set(entity: Record<string, unknown>, property: EntityProperty, value: unknown): Promise<void> {
+  async set({ entity, property, value }: Change): Promise<void> {
     const name = property.name as string;
     if (value instanceof Collection) await this.#setItems(entity[name] as Collection<object>, value as Collection<object>);
     else {
@@ -105,7 +125,12 @@ class Transfer {
     const items = await Promise.all(wanted.getItems(false).map((item) => this.entityOf(item)));
     if (!collection.isInitialized()) return void collection.add(items);
     collection.remove(collection.getItems().filter((item) => !items.includes(item)));
-    collection.add(items.filter((item) => !collection.contains(item)));
+    const inverse = collection.property.mappedBy as string | undefined;
+    const isElsewhere = (item: object) => {
+      const owner = inverse === undefined ? null : valueIn(item, inverse);
+      return owner instanceof Object && !(owner instanceof Collection) && Reference.unwrapReference(owner) !== collection.owner;
+    };
+    collection.add(items.filter((item) => !collection.contains(item) && !isElsewhere(item)));
   }
 
   /** Replaces the references of an entity that code has created by managed entities. */

@@ -100,6 +100,11 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     return true;
   }
 
+  /** The entities that code has added to the association, and then moved to that of another owner. */
+  protected moved(_effect: Effect<Seen>): object[] {
+    return [];
+  }
+
   /** Returns undefined if the item does not exist. */
   async change(request: ApiRequest, admission: Admission, id: Identifier, apply: Apply): Promise<Linked | undefined> {
     const { mapper, meta, property } = this.#options;
@@ -187,8 +192,9 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
   }
 
   /** Has MikroORM write the changes, if the association still has the rows that code saw. */
-  async #transfer(request: ApiRequest, admission: Admission, { effects, returned, seen }: Effect<Seen>): Promise<Linked> {
+  async #transfer(request: ApiRequest, admission: Admission, effect: Effect<Seen>): Promise<Linked> {
     const { entities, mapper, property } = this.#options;
+    const { effects, returned, seen } = effect;
     const linked = await entities.change(request, admission, async (entity) => {
       const { em } = stateOf(request, mapper);
       const collection = (entity as Record<string, unknown>)[property.name] as Collection<object>;
@@ -199,8 +205,8 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
       const hasSameKeys =
         current.length === members.length && members.every(({ key }) => current.some((each) => String(each) === String(key)));
       if (!hasSameKeys || !(await this.isSame(em, admission.key, seen))) throw new RowChanged();
-      const transfer = await effects.transfer(em);
-      return transfer.entityOf(returned);
+      const transfer = await effects.transfer(em, this.moved(effect));
+      return transfer.shown(returned);
     });
     if (!linked) throw new RowChanged();
     return linked;
