@@ -113,7 +113,7 @@ export async function answerOf(
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
     if (!isDefault) return answer;
     const mark = model && markOf(framework.tags, model, value);
-    return writtenResponse(framework, request, answer, framework.tags.of(shown, mark));
+    return writtenResponse(framework, request, answer, await framework.tags.ofAny(shown, mark));
   }
   if (value instanceof FoundRows) {
     for (const { key } of value.rows) rows?.returned.push([(model as EntityMetadata).className, String(key)]);

@@ -16,6 +16,24 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** Milliseconds of work after which other requests get a turn. */
+const turnTime = 10;
+
+/** Watches long work, so that it waits for another turn of the event loop now and then. */
+export class LongWork {
+  #since = performance.now();
+
+  /** Whether the work should wait for another turn: see {@link pause}. */
+  get isDue(): boolean {
+    return performance.now() - this.#since >= turnTime;
+  }
+
+  async pause(): Promise<void> {
+    await nextTurn();
+    this.#since = performance.now();
+  }
+}
+
 /** UTF-16 code units of a text that are written or hashed in one turn. */
 export const turnLength = 1024 * 1024;
 

@@ -69,6 +69,16 @@ export type RowWriter = (
   context?: unknown,
 ) => string;
 
+/** Writes one row like {@link RowWriter}, and yields now and then within long lists of embedded rows. */
+export type PacedRowWriter = (
+  row: unknown[],
+  many: readonly RowsByKey[],
+  writers: readonly RowWriter[],
+  seen: readonly VisibleKeys[] | undefined,
+  context: unknown,
+  paced: readonly (PacedRowWriter | null)[],
+) => Generator<void, string>;
+
 /**
  * Compiles the function that writes rows of one form directly as JSON.
  *
@@ -78,6 +88,22 @@ export function compileRowWriter(object: RowObject, format: RowFormat): RowWrite
   const source = new JsonSource(format);
   const main = source.object(object);
   return source.compile(`${source.text}\nreturn ${main};`, helpersOf);
+}
+
+/** Compiles the same function with pauses; null if the object has no lists, and so is always written at once. */
+export function compilePacedRowWriter(object: RowObject, format: RowFormat): PacedRowWriter | null {
+  if (!holdsMany(object)) return null;
+  const source = new JsonSource(format, true);
+  const main = source.object(object);
+  return source.compile(`${source.text}\nreturn ${main};`, helpersOf);
+}
+
+function holdsMany({ variants }: RowObject): boolean {
+  const isMany = (field: RowField): boolean =>
+    field.kind === 'to-many' ||
+    (field.kind === 'to-one' && field.objects.some(holdsMany)) ||
+    (field.kind === 'embedded' && field.fields.some(isMany));
+  return variants.some(({ fields }) => fields.some(isMany));
 }
 
 /** The source of a row writer, and its constants. */
@@ -92,8 +118,8 @@ export class RowSource {
     this.#any = any;
   }
 
-  compile(text: string, helpers: object): RowWriter {
-    return new Function('h', 'k', text)(helpers, this.#constants) as RowWriter;
+  compile<Writer = RowWriter>(text: string, helpers: object): Writer {
+    return new Function('h', 'k', text)(helpers, this.#constants) as Writer;
   }
 
   /** The expression for a value that is known when the source is generated. */
@@ -116,6 +142,9 @@ export class RowSource {
   }
 }
 
+/** Embedded rows that are written between two pauses. */
+const pausedRows = 128;
+
 /** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for these characters
 const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
@@ -132,7 +161,16 @@ const helpersOf = {
     return JSON.stringify(typeof value === 'bigint' ? integerToJson(value) : value) ?? 'null';
   },
   timestamp: timestampToJson,
+  joined,
 };
+
+/**
+ * A text as one piece. V8 keeps a concatenated text as a tree of its parts until a character is read, and as long as the request
+ * lives, the garbage collector would have to follow and move each of them.
+ */
+export function joined(text: string): string {
+  return text.charCodeAt(0) >= 0 ? text : '';
+}
 
 /** `2026-11-15 03:29:00.099`, in UTC */
 export function timestampToJson(value: string): string {
@@ -143,9 +181,12 @@ export function timestampToJson(value: string): string {
 
 class JsonSource extends RowSource {
   readonly #functions: string[] = [];
+  /** Whether the functions are generators. */
+  readonly #isPaced: boolean;
 
-  constructor(format: RowFormat) {
+  constructor(format: RowFormat, isPaced = false) {
     super(format, 'h.any');
+    this.#isPaced = isPaced;
   }
 
   get text(): string {
@@ -166,8 +207,16 @@ class JsonSource extends RowSource {
     }
     lines.push(`return 'null';`);
     const name = `o${this.#functions.length}`;
-    this.#functions.push(`function ${name}(r, m, w, s, c) {\n  ${lines.join('\n  ')}\n}`);
+    this.#functions.push(`${this.#declaration(name)} {\n  ${lines.join('\n  ')}\n}`);
     return name;
+  }
+
+  #declaration(name: string): string {
+    return this.#isPaced ? `function* ${name}(r, m, w, s, c, p)` : `function ${name}(r, m, w, s, c)`;
+  }
+
+  #call(name: string): string {
+    return this.#isPaced ? `(yield* ${name}(r, m, w, s, c, p))` : `${name}(r, m, w, s, c)`;
   }
 
   #fields(fields: readonly RowField[]): string {
@@ -195,7 +244,7 @@ class JsonSource extends RowSource {
       case 'to-one': {
         const objects = field.objects.map((object) => ({ name: this.object(object), presence: object.presence }));
         const choice = objects.reduceRight(
-          (rest, { name, presence }) => `r[${presence}] !== null ? ${name}(r, m, w, s, c) : ${rest}`,
+          (rest, { name, presence }) => `r[${presence}] !== null ? ${this.#call(name)} : ${rest}`,
           `'null'`,
         );
         return `(${choice})`;
@@ -209,17 +258,35 @@ class JsonSource extends RowSource {
 
   #many(source: number, columns: readonly number[]): string {
     const name = `l${this.#functions.length}`;
-    this.#functions.push(
-      `function ${name}(r, m, w, s, c) {
-  const rows = m[${source}].get(${keyExpression(columns)});
+    const rows = `const rows = m[${source}].get(${keyExpression(columns)});
   if (rows === undefined) return '[]';
-  const write = w[${source}];
+  const write = w[${source}];`;
+    this.#functions.push(
+      this.#isPaced
+        ? `${this.#declaration(name)} {
+  ${rows}
+  const paced = p[${source}];
+  let whole = '';
+  let text = '[';
+  for (let i = 0; i < rows.length; i++) {
+    if (i > 0) text += ',';
+    text += paced === null ? write(rows[i], m, w, s, c) : (yield* paced(rows[i], m, w, s, c, p));
+    if (i % ${pausedRows} === ${pausedRows - 1}) {
+      whole += h.joined(text);
+      text = '';
+      yield;
+    }
+  }
+  return whole + text + ']';
+}`
+        : `${this.#declaration(name)} {
+  ${rows}
   let text = '[' + write(rows[0], m, w, s, c);
   for (let i = 1; i < rows.length; i++) text += ',' + write(rows[i], m, w, s, c);
   return text + ']';
 }`,
     );
-    return `${name}(r, m, w, s, c)`;
+    return this.#call(name);
   }
 }
 

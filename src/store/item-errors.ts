@@ -1,8 +1,5 @@
 import { maxViolations, Problem, type Violation, violationsProblem } from '../errors.ts';
-import { nextTurn } from '../response/turn.ts';
-
-/** Milliseconds of work on a list before other requests get a turn. */
-const turnTime = 10;
+import { LongWork } from '../response/turn.ts';
 
 /** The problem of one item of a list. */
 export function ofItem(error: Problem, index: number): Problem {
@@ -13,7 +10,7 @@ export function ofItem(error: Problem, index: number): Problem {
 /** Collects the violations of all items of a list. Other problems end the request. */
 export class ItemErrors {
   readonly #violations: Violation[] = [];
-  #since = performance.now();
+  readonly #work = new LongWork();
 
   /** Runs work for each item in order. Items that follow enough violations are left out. */
   async each<Item>(items: readonly Item[], work: (item: Item, index: number) => unknown): Promise<void> {
@@ -42,8 +39,6 @@ export class ItemErrors {
 
   /** Lets other requests run, if the work on this list has taken long. */
   async pause(): Promise<void> {
-    if (performance.now() - this.#since < turnTime) return;
-    await nextTurn();
-    this.#since = performance.now();
+    if (this.#work.isDue) await this.#work.pause();
   }
 }

@@ -3,6 +3,7 @@ import type { Executor, Statement } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { keyListText, keyText } from '../../model/composite-key.ts';
+import { LongWork } from '../../response/turn.ts';
 import type { RowField, RowObject, RowsByKey, VisibleKeys } from '../../serialization/row-writer.ts';
 import {
   isAt,
@@ -29,12 +30,17 @@ export type EmbeddedVisibility = { readonly seen: SeenClasses } | { readonly fin
 export type Send = Pick<Executor, 'rows'>;
 
 /** The rows of to-many associations, and the keys of embedded rows that the caller sees. */
-interface Embedded {
+export interface Embedded {
   readonly many: readonly RowsByKey[];
   readonly seen?: readonly VisibleKeys[];
+  /** The number of rows in `many`. */
+  readonly size: number;
 }
 
-const nothingEmbedded: Embedded = Object.freeze({ many: [] });
+/** Embedded rows beyond which a response is written in several turns of the event loop. */
+export const manyRows = 2000;
+
+const nothingEmbedded: Embedded = Object.freeze({ many: [], size: 0 });
 const noRows: Promise<unknown[][]> = Promise.resolve([]);
 const noKeys: VisibleKeys = new Set();
 
@@ -101,7 +107,7 @@ export class EmbeddedRows {
     if (this.#isEmpty) return write(nothingEmbedded);
     if (this.#many.length > 0 || !visibility || 'find' in visibility)
       return this.#fetch(rows, isWanted, send, visibility).then(write);
-    return write({ many: [], seen: this.#seenIn(rows, []) });
+    return write({ many: [], seen: this.#seenIn(rows, []), size: 0 });
   }
 
   /** Fetches all embedded rows first, and then decides about the visibility of all of them at once. */
@@ -112,16 +118,19 @@ export class EmbeddedRows {
     visibility: EmbeddedVisibility | null,
   ): Promise<Embedded> {
     const found = await this.#fetchMany(rows, isWanted, send, visibility);
-    if (this.#limited.length === 0) return { many: found.map((some, source) => grouped(some, this.#many[source] as Many)) };
+    const size = found.reduce((sum, some) => sum + some.length, 0);
+    if (this.#limited.length === 0) {
+      const many = found.map((some, source) => grouped(some, this.#many[source] as Many));
+      return { many: size > manyRows ? await Promise.all(many) : (many as RowsByKey[]), size };
+    }
     if (!visibility) throw new Error('the visibility of embedded rows must be decided');
     const seen = 'seen' in visibility ? this.#seenIn(rows, found) : await this.#foundVisible(rows, found, visibility.find);
     const many = found.map((some, source) => {
       const selection = this.#many[source] as Many;
       const { own } = selection;
-      const shown = own.length > 0 ? some.filter((row) => own.every((point) => isSeen(row, point, seen))) : some;
-      return grouped(shown, selection);
+      return grouped(some, selection, own.length > 0 ? (row) => own.every((point) => isSeen(row, point, seen)) : undefined);
     });
-    return { many, seen };
+    return { many: size > manyRows ? await Promise.all(many) : (many as RowsByKey[]), seen, size };
   }
 
   /** The keys that are visible according to the visibility columns of the rows. */
@@ -188,17 +197,41 @@ function keysIn(rows: readonly unknown[][], columns: readonly number[]): Set<unk
   return keys.size > 0 ? [...keys.values()] : null;
 }
 
-/** The rows of each owner, in order; a text key is ordered by code unit, whatever the database's collation. */
-function grouped(rows: unknown[][], { order: { textColumns }, owner: { length } }: ManySelection): RowsByKey {
+/**
+ * The rows of each owner, in order; a text key is ordered by code unit, whatever the database's collation. More than
+ * {@link manyRows} are grouped in several turns of the event loop.
+ */
+function grouped(
+  rows: unknown[][],
+  { order: { textColumns }, owner: { length } }: ManySelection,
+  isShown?: (row: unknown[]) => boolean,
+): RowsByKey | Promise<RowsByKey> {
   const groups = new Map<unknown, unknown[][]>();
-  for (const row of rows) {
-    const key = length === 1 ? String(row[0]) : keyText(row.slice(0, length));
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
+  const add = (from: number, to: number) => {
+    for (let i = from; i < to; i++) {
+      const row = rows[i] as unknown[];
+      if (isShown && !isShown(row)) continue;
+      const key = length === 1 ? String(row[0]) : keyText(row.slice(0, length));
+      const group = groups.get(key);
+      if (group) group.push(row);
+      else groups.set(key, [row]);
+    }
+  };
+  const sorted = () => {
+    if (textColumns !== null) for (const group of groups.values()) group.sort((a, b) => compareRows(a, b, textColumns));
+    return groups;
+  };
+  if (rows.length > manyRows) return addInTurns(rows.length, add).then(sorted);
+  add(0, rows.length);
+  return sorted();
+}
+
+async function addInTurns(count: number, add: (from: number, to: number) => void): Promise<void> {
+  const work = new LongWork();
+  for (let from = 0; from < count; from += manyRows) {
+    if (work.isDue) await work.pause();
+    add(from, Math.min(from + manyRows, count));
   }
-  if (textColumns !== null) for (const group of groups.values()) group.sort((a, b) => compareRows(a, b, textColumns));
-  return groups;
 }
 
 function compareRows(a: unknown[], b: unknown[], columns: readonly TextColumn[]): number {

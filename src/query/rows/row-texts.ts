@@ -1,11 +1,12 @@
 import type { Executor } from '../../database/executor.ts';
-import { type Pace, turnLength } from '../../response/turn.ts';
+import { LongWork, type Pace, turnLength } from '../../response/turn.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
-import type { RowWriter } from '../../serialization/row-writer.ts';
-import type { EmbeddedRows, EmbeddedVisibility, Send } from './embedded-rows.ts';
+import { joined, type RowWriter } from '../../serialization/row-writer.ts';
+import { type Embedded, type EmbeddedRows, type EmbeddedVisibility, manyRows, type Send } from './embedded-rows.ts';
 import type { InstanceContext } from './instance.ts';
 import type { ListView, ListViews } from './list-views.ts';
+import type { ShownRows } from './shown-rows.ts';
 
 /** How one request reads rows: the visibility of embedded rows, the context of instances, the view, and the pace. */
 export interface Reading {
@@ -59,7 +60,10 @@ export class RowTexts {
     send: Send,
   ): string | Promise<string> {
     const { isWanted, manyWriters } = view.shown;
-    return this.#embedded.written(rows, isWanted, send, visibility ?? null, ({ many, seen }) => {
+    return this.#embedded.written(rows, isWanted, send, visibility ?? null, (embedded) => {
+      const { many, seen, size } = embedded;
+      if (size > manyRows && writer === view.shown.writer)
+        return writtenInTurns(rows, embedded, view.shown, { context, pace, separator });
       const writeFrom = (start: number, before: string): string | Promise<string> => {
         let text = before;
         for (let i = start; i < rows.length; i++) {
@@ -75,12 +79,32 @@ export class RowTexts {
   }
 }
 
-/**
- * The text as one piece. V8 keeps a concatenated text as a tree of its parts until a character is read, and as long as the request
- * lives, the garbage collector would have to follow and move each of them.
- */
-function joined(text: string): string {
-  return text.charCodeAt(0) >= 0 ? text : '';
+/** Writes rows that embed many others, in several turns of the event loop. */
+async function writtenInTurns(
+  rows: unknown[][],
+  { many, seen }: Embedded,
+  { manyWriters, paced, writer }: ShownRows,
+  { context, pace, separator }: { context: InstanceContext | undefined; pace: Pace | undefined; separator: string },
+): Promise<string> {
+  const { manyWriters: pacedWriters, writer: pacedWriter } = paced();
+  const work = new LongWork();
+  let text = '';
+  let paused = 0;
+  for (const [i, row] of rows.entries()) {
+    let own: string;
+    if (pacedWriter) {
+      const writing = pacedWriter(row, many, manyWriters, seen, context, pacedWriters);
+      let step = writing.next();
+      for (; !step.done; step = writing.next()) if (work.isDue) await work.pause();
+      own = step.value;
+    } else own = writer(row, many, manyWriters, seen, context);
+    text += joined((i === 0 ? '' : separator) + own);
+    if (pace && text.length - paused > turnLength) {
+      paused = text.length;
+      await pace(text.length, (i + 1) / rows.length);
+    } else if (work.isDue) await work.pause();
+  }
+  return joined(text);
 }
 
 /** Estimates the length of the texts in rows from the first and the last row. */

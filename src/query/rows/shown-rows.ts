@@ -1,6 +1,13 @@
 import { chosenOf, type FieldChoice } from '../../model/field-choice.ts';
 import type { RowFormat } from '../../serialization/kind-conversions.ts';
-import { compileRowWriter, type RowField, type RowObject, type RowWriter } from '../../serialization/row-writer.ts';
+import {
+  compilePacedRowWriter,
+  compileRowWriter,
+  type PacedRowWriter,
+  type RowField,
+  type RowObject,
+  type RowWriter,
+} from '../../serialization/row-writer.ts';
 import type { RowPlan } from './row-plan.ts';
 
 /** The fields that are shown of the rows of a plan, all or a choice of them, and their writers. */
@@ -9,8 +16,16 @@ export interface ShownRows {
   readonly writer: RowWriter;
   /** By the number of the to-many association. Those that are not wanted write nothing. */
   readonly manyWriters: readonly RowWriter[];
+  /** The same writers with pauses for long lists. Compiled when they are first needed. */
+  paced(): PacedWriters;
   /** Whether the rows of a to-many association are wanted. */
   isWanted(source: number): boolean;
+}
+
+/** Null for rows that have no lists. */
+export interface PacedWriters {
+  readonly writer: PacedRowWriter | null;
+  readonly manyWriters: readonly (PacedRowWriter | null)[];
 }
 
 /** Makes the writers of all fields of a plan, or of a choice of them from the same columns. `shown` is what the root shows. */
@@ -24,12 +39,24 @@ export function showRows(
   const wanted = new Map<number, FieldChoice | null>();
   const object = chosenObject(shown, choice, wanted);
   // a to-many association comes after the one that it is part of, which decides whether it is wanted
-  const manyWriters = many.map((selection, source): RowWriter => {
+  const manyObjects = many.map((selection, source) => {
     const inner = wanted.get(source);
-    if (inner === undefined) return () => '';
-    return compileRowWriter(chosenObject(selection.object, inner, wanted), format);
+    return inner === undefined ? null : chosenObject(selection.object, inner, wanted);
   });
-  return { object, writer: compileRowWriter(object, format), manyWriters, isWanted: (source) => wanted.has(source) };
+  let paced: PacedWriters | null = null;
+  return {
+    object,
+    writer: compileRowWriter(object, format),
+    manyWriters: manyObjects.map((each) => (each ? compileRowWriter(each, format) : () => '')),
+    paced: () => {
+      paced ??= {
+        writer: compilePacedRowWriter(object, format),
+        manyWriters: manyObjects.map((each) => each && compilePacedRowWriter(each, format)),
+      };
+      return paced;
+    },
+    isWanted: (source) => wanted.has(source),
+  };
 }
 
 function chosenObject(object: RowObject, choice: FieldChoice | null, wanted: Map<number, FieldChoice | null>): RowObject {

@@ -8,6 +8,7 @@ import { TooLargeError } from '../../../src/database/too-large.ts';
 import { sqliteExecutor } from '../../../src/dialect/sqlite/executor.ts';
 import { SqliteFileDialect } from '../../../src/dialect/sqlite/kysely-dialect.ts';
 import { NoThreads, ReaderThreads } from '../../../src/dialect/sqlite/reads/reader-threads.ts';
+import { nextPart } from '../../../src/dialect/sqlite/reads/thread-messages.ts';
 import { StoppableConnection } from '../../../src/dialect/sqlite/stoppable-connection.ts';
 import { isUnavailable } from '../../../src/response/problem-document.ts';
 import { makeTemporary } from '../../support/temporary.ts';
@@ -75,6 +76,27 @@ describe('reader threads', () => {
       expect(rows).toEqual([{ a: 2, b: '9007199254740993', c: new Uint8Array([0, 255]), d: null }]);
     }
     await threads.close();
+  });
+
+  test('return many rows in parts, each in a message of its own', async () => {
+    fill(20_000);
+    const threads = open();
+    await ask(threads, short, [], 'arrays');
+    const posted = vi.spyOn(Worker.prototype, 'postMessage');
+    const reading = ask(threads, statement('select id, name from thing order by id'), [], 'arrays');
+    const another = ask(threads, statement('select count(*) from thing'), [], 'arrays');
+    const { rows } = await reading;
+    expect(rows).toHaveLength(20_000);
+    expect(rows.at(-1)).toEqual([20_000, 'name 20000']);
+    expect((await another).rows).toEqual([[20_000]]);
+    expect(posted.mock.calls.filter(([message]) => message === nextPart)).toHaveLength(9);
+    const thread = threads.take();
+    const large = threads.ask(thread, { statement: statement('select id from thing'), parameters: [], as: 'named' });
+    const last = threads.ask(thread, { statement: short, parameters: [], as: 'arrays' });
+    threads.giveBack(thread);
+    await threads.close();
+    expect(await large).toHaveLength(20_000);
+    expect(await last).toEqual([[1]]);
   });
 
   test('see all changes committed before the read', async () => {

@@ -2,33 +2,22 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { TooLargeError } from '../../../database/too-large.ts';
 import { Stopped } from '../stoppable-connection.ts';
+import { sizeOfRow } from './prepared-reads.ts';
 import { type Question, Reader } from './reader.ts';
 import { Stopwatch } from './stopwatch.ts';
+import { nextPart, type ReadResult, type ThreadMessage } from './thread-messages.ts';
 
-/** Rows, the elapsed milliseconds, and the cost in milliseconds: see {@link Stopwatch}. */
-export interface ReadResult {
-  readonly rows: unknown[];
-  readonly took: number;
-  readonly cost: number;
-}
-
-/**
- * `opened` is sent first, when the file is open. `stopped` and `too large` are sent instead of rows that exceed a limit of the
- * question.
- */
-export type ThreadMessage =
-  | 'opened'
-  | 'stopped'
-  | 'too large'
-  | ReadResult
-  | { readonly error: { readonly message: string; readonly properties: object } };
+/** The size of one message. The thread that receives rows copies a message as a whole, and does nothing else meanwhile. */
+const mostRowsOfPart = 2000;
+const bytesOfPart = 512 * 1024;
 
 const port = parentPort as NonNullable<typeof parentPort>;
+let rest: { readonly rows: unknown[]; readonly took: number; readonly cost: number; sent: number } | null = null;
 const reader = new Reader(workerData as string);
 port.postMessage('opened' satisfies ThreadMessage);
 
 // null ends the thread
-port.on('message', (question: Question | null) => {
+port.on('message', (question: Question | typeof nextPart | null) => {
   if (question) {
     port.postMessage(responseTo(question));
     return;
@@ -37,10 +26,12 @@ port.on('message', (question: Question | null) => {
   port.close();
 });
 
-function responseTo(question: Question): ThreadMessage {
+function responseTo(question: Question | typeof nextPart): ThreadMessage {
+  if (question === nextPart) return partOfRest();
   const stopwatch = new Stopwatch();
   try {
-    return { rows: reader.rows(question), took: stopwatch.elapsed(), cost: stopwatch.cost() };
+    rest = { rows: reader.rows(question), took: stopwatch.elapsed(), cost: stopwatch.cost(), sent: 0 };
+    return partOfRest();
   } catch (error) {
     if (error instanceof Stopped) return 'stopped';
     if (error instanceof TooLargeError) return 'too large';
@@ -48,4 +39,18 @@ function responseTo(question: Question): ThreadMessage {
     const { message, code, errcode, errstr } = error as Error & Record<string, unknown>;
     return { error: { message, properties: { code, errcode, errstr } } };
   }
+}
+
+function partOfRest(): ReadResult {
+  if (!rest) throw new Error('no rows are left to send');
+  const { cost, rows, sent, took } = rest;
+  let end = sent;
+  for (let bytes = 0; end < rows.length && end - sent < mostRowsOfPart && bytes < bytesOfPart; end++)
+    bytes += sizeOfRow(rows[end] as object);
+  if (end < rows.length) {
+    rest.sent = end;
+    return { rows: rows.slice(sent, end), took, cost, isPart: true };
+  }
+  rest = null;
+  return { rows: sent === 0 ? rows : rows.slice(sent), took, cost };
 }

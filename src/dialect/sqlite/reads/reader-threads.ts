@@ -4,7 +4,7 @@ import { takeNext } from '../../../database/next-task.ts';
 import { TooLargeError } from '../../../database/too-large.ts';
 import { closedError, lateError, lostError, tooLongError } from '../../../database/unavailable.ts';
 import type { Question, Sent } from './reader.ts';
-import type { ReadResult, ThreadMessage } from './reader-thread.ts';
+import { nextPart, type ReadResult, type ThreadMessage } from './thread-messages.ts';
 
 /** The most statements that run at once. Snapshots have further threads. */
 const mostReads = 3;
@@ -211,13 +211,22 @@ export class ReaderThreads {
 
 type Reply = ReadResult | 'stopped' | 'too large';
 
+interface Pending {
+  readonly question: Question;
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+}
+
 /** One thread, which handles questions in their order. */
 export class ReaderThread {
   /** Whether it could open the file. */
   hasOpened = false;
   readonly #worker: Worker;
   readonly #ended: Promise<unknown>;
-  readonly #pending: PromiseWithResolvers<Reply>[] = [];
+  /** The first one was sent. The others wait, so that rows that come in parts belong to it. */
+  readonly #pending: Pending[] = [];
+  #parts: unknown[][] = [];
+  #isEnding = false;
   #failure: Error | null = null;
 
   constructor(file: string, onEnd: () => void) {
@@ -244,18 +253,23 @@ export class ReaderThread {
 
   async ask(question: Question): Promise<Reply> {
     if (this.#failure) throw this.#failure;
+    const { promise, reject, resolve } = Promise.withResolvers<Reply>();
+    this.#pending.push({ question, reject, resolve });
+    if (this.#pending.length === 1) this.#send(question);
+    return promise;
+  }
+
+  #send(question: Question | typeof nextPart): void {
     this.#worker.postMessage(question);
     // only a busy thread keeps the process alive
     this.#worker.ref();
-    const pending = Promise.withResolvers<Reply>();
-    this.#pending.push(pending);
-    return pending.promise;
   }
 
   /** Ends the thread after its pending questions. */
   async end(): Promise<void> {
+    this.#isEnding = true;
     this.#worker.ref();
-    this.#worker.postMessage(null);
+    if (this.#pending.length === 0) this.#worker.postMessage(null);
     await this.#ended;
   }
 
@@ -272,9 +286,23 @@ export class ReaderThread {
   }
 
   #settle(message: Exclude<ThreadMessage, 'opened'>): void {
+    if (typeof message === 'object' && 'isPart' in message) {
+      this.#parts.push(message.rows);
+      // messages that arrive during this turn would be handled in it
+      setImmediate(() => {
+        if (!this.#failure) this.#send(nextPart);
+      });
+      return;
+    }
     const pending = this.#pending.shift();
-    if (this.#pending.length === 0) this.#worker.unref();
-    if (typeof message === 'object' && 'error' in message)
+    const [next] = this.#pending;
+    if (next) this.#send(next.question);
+    else if (this.#isEnding) this.#worker.postMessage(null);
+    else this.#worker.unref();
+    if (typeof message === 'object' && 'rows' in message && this.#parts.length > 0) {
+      pending?.resolve({ ...message, rows: [...this.#parts, message.rows].flat() });
+      this.#parts = [];
+    } else if (typeof message === 'object' && 'error' in message)
       pending?.reject(Object.assign(new Error(message.error.message), message.error.properties));
     else pending?.resolve(message);
   }
