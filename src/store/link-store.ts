@@ -82,14 +82,14 @@ export class LinkStore {
     edit: LinkEdit,
   ): Promise<Linked | null> {
     const refusal = () => this.#associations.itemRefusal({ missing: true }, [target]);
-    const seen = links instanceof RowLinks ? await references.rows(request) : null;
-    // code must not get an item that the caller does not see
+    const seen = await references.rows(request);
+    // neither a link nor code gets an item that the caller does not see
     if (seen === null && !(await references.may(request, item))) {
       if (await writes.isThere(request, admission)) throw refusal();
       return null;
     }
     if (links instanceof MethodLinks) {
-      const linked = await links.change(request, admission, item, edit.apply);
+      const linked = await links.change(request, admission, { id: item, seen: seen ?? 'all' }, edit.apply);
       if (linked) return linked;
       throw refusal();
     }

@@ -9,6 +9,7 @@ import { compileNew, type InstanceContext, NoInstance } from '../query/rows/inst
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 import { InstanceEffects } from './method-links/instance-effects.ts';
 import { stateOf } from './request-state.ts';
+import type { SeenReferences } from './row-changes.ts';
 
 /** Validates an object against the rules of its model, and throws if it breaks one. */
 export type Check = (entity: object) => Promise<void>;
@@ -45,13 +46,21 @@ export class RowCode {
     return first ? `${meta.className}.${String(first.name)} is made by MikroORM` : null;
   }
 
-  /** The existing rows that columns refer to, as objects by column; null if only MikroORM can make the objects. */
-  async referred(request: ApiRequest, columns: readonly ColumnValue[]): Promise<ReadonlyMap<string, object> | null> {
+  /**
+   * The existing rows that columns refer to, as objects by column, if the caller sees them; null if only MikroORM can make the
+   * objects.
+   */
+  async referred(
+    request: ApiRequest,
+    columns: readonly ColumnValue[],
+    seen: SeenReferences,
+  ): Promise<ReadonlyMap<string, object> | null> {
     const context = this.#contextOf(request);
     const found = new Map<string, object>();
     const reading = columns.map(async ({ column, refersTo }) => {
       if (!refersTo) return true;
-      const rows = await this.#subjects.rows(refersTo.field.targets[0] as EntityMetadata, [refersTo.id], context);
+      const target = refersTo.field.targets[0] as EntityMetadata;
+      const rows = await this.#subjects.rows(target, [refersTo.id], context, seen.get(column));
       const object = rows?.get(String(refersTo.id));
       if (object) found.set(column, refersTo.field.metadata.ref ? Reference.create(object as never) : object);
       return rows !== null;

@@ -31,6 +31,18 @@ export interface RowWriteOptions {
   readonly code: RowCode | null;
 }
 
+const noReferences: SeenReferences = new Map();
+
+/** The references of a body after their check. */
+interface CheckedReferences {
+  /** Why the caller may not refer to one of the rows; null if they may. */
+  readonly refusal: Problem | null;
+  /** The rows for code, by column; null if no code takes part. */
+  readonly referred: ReadonlyMap<string, object> | null;
+  /** The references that the statement itself has to check. */
+  readonly seen: SeenReferences;
+}
+
 /** Statements alone cannot write the body: nothing was written. */
 export const notPlain = Symbol('not plain');
 
@@ -49,16 +61,13 @@ export class RowWrites {
     const { code, rows } = this.options;
     const columns = plain.read(request.body, true, code === null);
     if (!columns) return notPlain;
-    const seen = await this.seenReferences(request, columns);
-    const refusal = seen ? null : await this.refusedReference(request, columns);
+    const checked = await this.#checkedReferences(request, columns);
+    if (!checked) return notPlain;
+    const { referred, refusal, seen } = checked;
     if (refusal) throw refusal;
-    const referred = code && (await code.referred(request, columns));
-    if (code && !referred) return notPlain;
-    const gone = referred && this.goneReference(columns, referred);
-    if (gone) throw gone;
     const all = code && referred ? await code.created(request, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
-    const row = await this.#written(this.changes.insert(all, reading, seen ?? new Map()));
+    const row = await this.#written(this.changes.insert(all, reading, seen));
     if (row) return rows.foundRow(request, row, reading);
     throw (await this.missingReference(request, columns)) ?? new RowChanged();
   }
@@ -73,21 +82,18 @@ export class RowWrites {
     const { code, rows } = this.options;
     const columns = plain.read(request.body, false);
     if (!columns) return notPlain;
-    const seen = await this.seenReferences(request, columns);
-    const refusal = seen ? null : await this.refusedReference(request, columns);
+    const checked = await this.#checkedReferences(request, columns);
+    if (!checked) return notPlain;
+    const { referred, refusal, seen } = checked;
     if (refusal) {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
-    const referred = code && (await code.referred(request, columns));
-    if (code && !referred) return notPlain;
-    const gone = referred && this.goneReference(columns, referred);
-    if (gone) throw gone;
     const entity = admission.found?.entity;
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
     const condition = this.condition(request, admission);
-    const row = await this.#written(this.changes.update(admission.key, all, condition, reading, seen ?? new Map()));
+    const row = await this.#written(this.changes.update(admission.key, all, condition, reading, seen));
     if (row) return rows.foundRow(request, row, reading);
     const reference = await this.missingReference(request, columns);
     if (!(await this.isThere(request, admission))) return null;
@@ -113,10 +119,27 @@ export class RowWrites {
   }
 
   /**
+   * Checks the references of a body. Without code, the statement that writes them does so; code gets the referenced rows, which
+   * one statement for each selects if the caller sees them. Null: only MikroORM can make objects of them.
+   */
+  async #checkedReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<CheckedReferences | null> {
+    const { code } = this.options;
+    const seen = await this.#conditionsOf(request, columns);
+    const refusal = seen ? null : await this.refusedReference(request, columns);
+    if (refusal || !code) return { refusal, referred: null, seen: seen ?? noReferences };
+    const referred = await code.referred(request, columns, seen ?? noReferences);
+    return referred && { refusal: this.goneReference(columns, referred), referred, seen: noReferences };
+  }
+
+  /**
    * The references that the statement itself has to check; null if they must be checked before, as code gets the referenced rows.
    */
   async seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
-    if (this.options.code) return null;
+    return this.options.code ? null : this.#conditionsOf(request, columns);
+  }
+
+  /** The rows that the caller may refer to; null if a condition cannot say that for each reference. */
+  async #conditionsOf(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
     const seen = new Map<string, readonly SeenRows[]>();
     for (const { column, refersTo } of columns) {
       const rows = refersTo ? await refersTo.references.rows(request) : 'all';

@@ -1,20 +1,22 @@
 import type { EntityMetadata } from '@mikro-orm/core';
-import type { Executor, Statement } from '../../database/executor.ts';
+import type { Executor } from '../../database/executor.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
 import { keyListText } from '../../model/composite-key.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import { isComposite, keyParts } from '../../model/identifier.ts';
 import { keyColumnsOf } from '../../model/key-condition.ts';
-import { statementOf } from '../rows/bound-statement.ts';
+import { type BoundStatement, statementOf } from '../rows/bound-statement.ts';
 import { CompiledRead } from '../rows/compiled-read.ts';
 import type { InstanceContext } from '../rows/instance.ts';
 import { noFilter } from '../rows/root-filter.ts';
 import { rootTableAlias } from '../rows/row-plan.ts';
+import { isSeenText, type SeenRows } from './visibility-columns.ts';
 
 interface SubjectRead {
   readonly read: CompiledRead;
-  readonly byKeys: Statement;
+  /** Selects the rows with the keys that the first parameter lists, if they are among those that the caller sees. */
+  byKeys(keys: readonly unknown[], seen: readonly SeenRows[] | 'all'): BoundStatement;
 }
 
 /** Reads rows as objects for voters, by statements that are compiled once for each class. */
@@ -28,20 +30,25 @@ export class SubjectReads {
     this.#executor = executor;
   }
 
-  /** The rows with these keys, by the texts of the keys; null if only MikroORM can make objects of them. */
-  rows(meta: EntityMetadata, keys: readonly unknown[], context: InstanceContext): Promise<ReadonlyMap<string, object>> | null {
+  /**
+   * The rows with these keys that are among `seen`, by the texts of the keys; null if only MikroORM can make objects of them.
+   */
+  rows(
+    meta: EntityMetadata,
+    keys: readonly unknown[],
+    context: InstanceContext,
+    seen: readonly SeenRows[] | 'all' = 'all',
+  ): Promise<ReadonlyMap<string, object>> | null {
     let known = this.#reads.get(meta);
     if (known === undefined) {
       known = this.#compile(meta);
       this.#reads.set(meta, known);
     }
-    return known && this.#load(meta, known, keys, context);
+    return known && this.#load(known, known.byKeys(keys, seen), context);
   }
 
-  async #load(meta: EntityMetadata, { byKeys, read }: SubjectRead, keys: readonly unknown[], context: InstanceContext) {
-    const rows = await this.#executor.rows(byKeys, [
-      isComposite(meta) ? keyListText(keys) : dialectOf(this.#mapper).values.list(keys),
-    ]);
+  async #load({ read }: SubjectRead, { parameters, statement }: BoundStatement, context: InstanceContext) {
+    const rows = await this.#executor.rows(statement, parameters);
     return new Map(rows.map((row) => [String(read.keyOf(row)), read.subjectOf(row, context)]));
   }
 
@@ -52,12 +59,25 @@ export class SubjectReads {
     const options = { withSubject: true, filter: noFilter };
     const read = CompiledRead.compile(this.#mapper, meta, nothing, [], this.#executor, options);
     if (!(read instanceof CompiledRead) || read.subjectRefusal !== null) return null;
-    const { sql } = dialectOf(this.#mapper);
+    const dialect = dialectOf(this.#mapper);
+    const { sql, values } = dialect;
     const columns = keyColumnsOf(meta, this.#mapper.driver.getPlatform(), rootTableAlias);
     const types = parts.map(({ type }) => type);
     const among = isComposite(meta)
       ? sql.amongKeys(columns, types, sql.parameter(1))
       : sql.among(columns, sql.parameter(1)).join('');
-    return { read, byKeys: statementOf(read.selectText([among]), read.isWide) };
+    const all = statementOf(read.selectText([among]), read.isWide);
+    return {
+      read,
+      byKeys: (keys, seen) => {
+        const list = isComposite(meta) ? keyListText(keys) : values.list(keys);
+        if (seen === 'all') return { statement: all, parameters: [list] };
+        const isSeen = isSeenText(seen, columns, 1, dialect);
+        return {
+          statement: statementOf(read.selectText([among, isSeen.sql]), read.isWide),
+          parameters: [list, ...isSeen.params],
+        };
+      },
+    };
   }
 }

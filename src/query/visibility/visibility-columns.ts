@@ -20,8 +20,8 @@ export interface SeenRows {
 export type SeenClasses = readonly (readonly SeenRows[] | null)[];
 
 /**
- * The condition that parameters are the key of a row that a caller sees. `before` is the number of parameters in front of those
- * of the condition.
+ * The condition that a key, in SQL, is the one of a row that a caller sees. `before` is the number of parameters in front of
+ * those of the condition.
  */
 export function isSeenText(seen: readonly SeenRows[], key: readonly string[], before: number, dialect: Dialect): QueryText {
   const params: unknown[] = [];

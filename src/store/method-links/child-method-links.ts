@@ -16,7 +16,7 @@ import { columnOf, tableOf } from '../../query/rows/table-name.ts';
 import type { Admission, Linked } from '../port.ts';
 import type { RowStore } from '../row-store.ts';
 import type { Watched } from './instance-effects.ts';
-import { type Effect, type MethodLinkOptions, MethodLinks, type SeenObjects } from './method-links.ts';
+import { type Effect, type MethodLinkOptions, MethodLinks, type SeenObjects, type WantedItem } from './method-links.ts';
 import { newRowColumns } from './new-row.ts';
 import { shareObjects } from './shared-objects.ts';
 
@@ -82,11 +82,11 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     return this.dialect.sql.textOf([key, ...versionColumns(mapper, this.#children.meta, rootTableAlias)]);
   }
 
-  protected override async see(owner: object, key: Identifier, id: Identifier, context: InstanceContext) {
+  protected override async see(owner: object, key: Identifier, wanted: WantedItem, context: InstanceContext) {
     const { executor, items, meta, target } = this.#options;
     const { meta: child, read } = this.#children;
     const [[itemRow], rows] = await Promise.all([
-      this.rowOfItem(id),
+      this.rowOfItem(wanted),
       executor.rows(this.#rows, [this.dialect.values.bindable(key)]),
     ]);
     if (!itemRow) return undefined;

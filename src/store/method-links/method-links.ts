@@ -4,7 +4,7 @@ import type { AddedOrRemoved } from '../../change/add-remove.ts';
 import { valueProblem } from '../../change/conflict.ts';
 import type { PlainBody } from '../../change/plain-body.ts';
 import type { ColumnValue } from '../../change/stored-columns.ts';
-import type { Executor, Statement } from '../../database/executor.ts';
+import type { Executor } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { Step, Writer } from '../../database/writer.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
@@ -16,6 +16,7 @@ import { rootTableAlias } from '../../query/rows/row-plan.ts';
 import type { Reading } from '../../query/rows/row-texts.ts';
 import { RowChanged } from '../../query/rows/row-version.ts';
 import { columnOf } from '../../query/rows/table-name.ts';
+import { isSeenText, type SeenRows } from '../../query/visibility/visibility-columns.ts';
 import type { EntityStore } from '../entity-store.ts';
 import type { Admission, Linked } from '../port.ts';
 import { stateOf } from '../request-state.ts';
@@ -44,6 +45,12 @@ export interface MethodLinkOptions {
 
 /** Application code that adds an item to an owner, or removes it. */
 export type Apply = (owner: object, item: object) => Promise<AddedOrRemoved>;
+
+/** The item of a body, and the rows among which the caller sees it. */
+export interface WantedItem {
+  readonly id: Identifier;
+  readonly seen: readonly SeenRows[] | 'all';
+}
 
 /** The objects that code gets, beside the owner. */
 export interface SeenObjects {
@@ -78,19 +85,18 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
   protected readonly dialect: Dialect;
   /** The key column of items. */
   protected readonly itemKey: string;
-  readonly #item: Statement;
+  readonly #isItem: string;
 
   constructor(options: MethodLinkOptions) {
     this.#options = options;
-    const { items, mapper, target } = options;
+    const { mapper, target } = options;
     this.dialect = dialectOf(mapper);
     this.itemKey = columnOf(mapper, keyOf(target));
-    const isItem = `${rootTableAlias}.${this.itemKey} = ${this.dialect.sql.parameter(1)}`;
-    this.#item = statementOf(items.selectText([isItem]), items.isWide);
+    this.#isItem = `${rootTableAlias}.${this.itemKey} = ${this.dialect.sql.parameter(1)}`;
   }
 
-  /** Reads the item and the rows of the association; undefined if there is no item. */
-  protected abstract see(owner: object, key: Identifier, id: Identifier, context: InstanceContext): Promise<Seen | undefined>;
+  /** Reads the item and the rows of the association; undefined if the caller sees no such item. */
+  protected abstract see(owner: object, key: Identifier, wanted: WantedItem, context: InstanceContext): Promise<Seen | undefined>;
 
   /** Writes the changes of code by statements; null if that takes MikroORM. */
   protected abstract write(request: ApiRequest, admission: Admission, effect: Effect<Seen>): Promise<Linked | null>;
@@ -105,12 +111,12 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     return [];
   }
 
-  /** Returns undefined if the item does not exist. */
-  async change(request: ApiRequest, admission: Admission, id: Identifier, apply: Apply): Promise<Linked | undefined> {
+  /** Returns undefined if the item does not exist for the caller. */
+  async change(request: ApiRequest, admission: Admission, wanted: WantedItem, apply: Apply): Promise<Linked | undefined> {
     const { mapper, meta, property } = this.#options;
     const owner = (admission.found as FoundRow).entity;
     const state = stateOf(request, mapper);
-    const seen = await this.see(owner, admission.key, id, { em: () => state.em });
+    const seen = await this.see(owner, admission.key, wanted, { em: () => state.em });
     if (!seen) return undefined;
     const { item, members } = seen;
     const instances = members.map(({ instance }) => instance);
@@ -126,8 +132,12 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     return linked ?? this.#transfer(request, admission, effect);
   }
 
-  protected rowOfItem(id: Identifier): Promise<unknown[][]> {
-    return this.#options.executor.rows(this.#item, [this.dialect.values.bindable(id)]);
+  protected rowOfItem({ id, seen }: WantedItem): Promise<unknown[][]> {
+    const { executor, items } = this.#options;
+    const key = this.dialect.values.bindable(id);
+    if (seen === 'all') return executor.rows(statementOf(items.selectText([this.#isItem]), items.isWide), [key]);
+    const { params, sql } = isSeenText(seen, [`${rootTableAlias}.${this.itemKey}`], 1, this.dialect);
+    return executor.rows(statementOf(items.selectText([this.#isItem, sql]), items.isWide), [key, ...params]);
   }
 
   /** The columns of the owner that code has set; null if a statement cannot write them. */

@@ -12,7 +12,15 @@ import type { Reading } from '../../query/rows/row-texts.ts';
 import { tableOf } from '../../query/rows/table-name.ts';
 import type { Admission, Linked } from '../port.ts';
 import type { Watched } from './instance-effects.ts';
-import { type Bind, type Effect, type MethodLinkOptions, MethodLinks, type SeenObjects, type Text } from './method-links.ts';
+import {
+  type Bind,
+  type Effect,
+  type MethodLinkOptions,
+  MethodLinks,
+  type SeenObjects,
+  type Text,
+  type WantedItem,
+} from './method-links.ts';
 
 /** Runs methods and rules of a model on a many-to-many association, and writes the rows of its pivot table. */
 export class PivotMethodLinks extends MethodLinks {
@@ -30,14 +38,17 @@ export class PivotMethodLinks extends MethodLinks {
     this.#members = statementOf(`${items.selectText([`${key} in (${linked})`])} order by ${key}`, items.isWide);
   }
 
-  protected override async see(_owner: object, key: Identifier, id: Identifier, context: InstanceContext) {
+  protected override async see(_owner: object, key: Identifier, wanted: WantedItem, context: InstanceContext) {
     const [[itemRow], memberRows] = await Promise.all([
-      this.rowOfItem(id),
+      this.rowOfItem(wanted),
       this.#options.executor.rows(this.#members, [this.dialect.values.bindable(key)]),
     ]);
     if (!itemRow) return undefined;
     const members = memberRows.map((row) => this.#watched(row, context));
-    return { members, item: members.find((member) => String(member.key) === String(id)) ?? this.#watched(itemRow, context) };
+    return {
+      members,
+      item: members.find((member) => String(member.key) === String(wanted.id)) ?? this.#watched(itemRow, context),
+    };
   }
 
   protected override async write(request: ApiRequest, admission: Admission, effect: Effect<SeenObjects>): Promise<Linked | null> {
