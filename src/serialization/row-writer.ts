@@ -11,6 +11,8 @@ export interface RowObject {
   readonly variants: readonly RowVariant[];
   /** The columns of its key, if the key decides whether the row is visible. */
   readonly keys?: readonly number[];
+  /** The table whose rows the statement selects for the object, and their alias; absent if it selects only the key. */
+  readonly from?: { readonly table: string; readonly alias: string };
 }
 
 export interface RowVariant {

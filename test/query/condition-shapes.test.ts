@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { RequestEntityManager } from '../../src/database/mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
-import { clausesOf, conditionOf } from '../../src/query/entities/condition-query.ts';
+import { clausesOf, conditionOf, conditionUnder } from '../../src/query/entities/condition-query.ts';
 import { builtQuery, deferredQuery } from '../../src/query/entities/deferred-query.ts';
 import type { AnyQueryBuilder } from '../../src/query/entities/restriction.ts';
 
@@ -107,6 +107,30 @@ test('a condition of a known shape equals the one that MikroORM builds', () => {
     }),
     { numRuns: 1000 },
   );
+});
+
+test('a condition under another alias is the one that MikroORM builds with that alias, with the same parameters', () => {
+  const em = mapper.em.fork() as RequestEntityManager;
+  const built = (alias: string) => em.createQueryBuilder(meta.class, alias) as AnyQueryBuilder;
+  let found = 0;
+  fc.assert(
+    fc.property(calls, calls, fc.constantFrom('t1', 'other'), (first, then, alias) => {
+      const given = deferredQuery(meta, built);
+      for (const steps of [first, then]) {
+        for (const { method, condition: each } of steps) given[method](each as never);
+        const under = conditionUnder(given, meta, alias);
+        if (!under) continue;
+        found++;
+        const expected = built(alias);
+        const all = steps === first ? first : [...first, ...then];
+        for (const { method, condition: each } of all) expected[method](each as never);
+        expect({ sql: under.sql, params: [...under.params] }).toEqual(asWritten(expected));
+        expect(under.params).toEqual(conditionOf(given, meta)?.params);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+  expect(found).toBeGreaterThan(0);
 });
 
 test('a deferred query equals the one that is built immediately', () => {

@@ -2,7 +2,7 @@ import { type EntityMetadata, QueryFlag } from '@mikro-orm/core';
 import { LruCache } from '../../database/lru-cache.ts';
 import { keyNames } from '../../model/key-condition.ts';
 import { noText, type QueryText } from '../rows/bound-statement.ts';
-import { builtQuery, deferredShape, type Shape } from './deferred-query.ts';
+import { builtQuery, builtUnder, deferredShape, type Shape } from './deferred-query.ts';
 import { type AnyQueryBuilder, isPlain, rootAlias } from './restriction.ts';
 
 /** The clauses of a query, as MikroORM's own builder keeps them before it joins them to a text. */
@@ -36,16 +36,31 @@ const cacheKey = Symbol('condition');
 
 /**
  * The condition of a query, empty if it selects every row; null if the query is more than a condition on the model's own rows.
- * This finalizes the query, which can only be cloned afterwards.
+ * If the query is built already, this finalizes it, so that it can only be cloned afterwards.
  */
 export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
-  const shape = deferredShape(query);
-  return shape ? shapedCondition(meta, shape, () => foundCondition(query, meta)) : foundCondition(query, meta);
+  return conditionUnder(query, meta, rootAlias) ?? cachedOn(builtQuery(query), meta, rootAlias);
 }
 
-function foundCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
-  const builder = builtQuery(query) as AnyQueryBuilder & { [cacheKey]?: RowCondition | null };
-  if (builder[cacheKey] === undefined) Object.defineProperty(builder, cacheKey, { value: builtCondition(builder, meta) });
+/**
+ * The same on the rows under another alias, for a query that was not built, which stays as it is; null otherwise. Such a query only
+ * compares columns of its model, so the alias is all that differs.
+ */
+export function conditionUnder(query: AnyQueryBuilder, meta: EntityMetadata, alias: string): RowCondition | null {
+  const shape = deferredShape(query);
+  if (!shape) return null;
+  return shapedCondition(meta, shape, alias, () => {
+    const builder = builtUnder(query, alias);
+    return builder && cachedOn(builder, meta, alias);
+  });
+}
+
+function cachedOn(
+  builder: AnyQueryBuilder & { [cacheKey]?: RowCondition | null },
+  meta: EntityMetadata,
+  alias: string,
+): RowCondition | null {
+  if (builder[cacheKey] === undefined) Object.defineProperty(builder, cacheKey, { value: builtCondition(builder, meta, alias) });
   return builder[cacheKey] ?? null;
 }
 
@@ -55,30 +70,41 @@ const maxCachedShapes = 100;
 /** The part that conditions of one shape share, once it is known. */
 interface ShapeText {
   known: Pick<RowCondition, 'sql' | 'isOfRowAlone'> | null;
+  /** Whether the parameters are not just the values, so that the text has to be written for each request. */
+  isWrittenAnew: boolean;
 }
 
 const texts = new WeakMap<EntityMetadata, LruCache<ShapeText>>();
 
-function builtCondition(query: AnyQueryBuilder, meta: EntityMetadata): RowCondition | null {
+function builtCondition(query: AnyQueryBuilder, meta: EntityMetadata, alias: string): RowCondition | null {
   const { state } = query;
   const isMore = state.orderBy.length > 0 || state.lockMode !== undefined || state.finalized || state.unionQuery;
   const { aliasName, meta: selected } = query.mainAlias;
   if (isMore || !isPlain(query) || Object.keys(state.joins).length > 0) return null;
-  if (aliasName !== rootAlias || selected?.class !== meta.class) return null;
+  if (aliasName !== alias || selected?.class !== meta.class) return null;
   const shape = shapeOf(query);
   const isOfRowAlone = shape !== null && meta.props.every(({ formula }) => !formula);
   const written = () => writtenCondition(query, meta, isOfRowAlone);
-  return shape ? shapedCondition(meta, shape, written) : written();
+  return shape ? shapedCondition(meta, shape, alias, written) : written();
 }
 
 /** The condition of a shape, whose text is known if it was written before. */
-function shapedCondition(meta: EntityMetadata, shape: Shape, write: () => RowCondition | null): RowCondition | null {
+function shapedCondition(
+  meta: EntityMetadata,
+  shape: Shape,
+  alias: string,
+  write: () => RowCondition | null,
+): RowCondition | null {
   const shapes = texts.get(meta) ?? new LruCache<ShapeText>(maxCachedShapes);
   texts.set(meta, shapes);
-  const text = shapes.get(shape.key, () => ({ known: null }));
+  const text = shapes.get(`${alias}${shape.key}`, () => ({ known: null, isWrittenAnew: false }));
   if (text.known) return { ...text.known, params: shape.values };
+  // one writing for each request is enough
+  if (text.isWrittenAnew && alias !== rootAlias) return null;
   const condition = write();
-  if (condition && isOrderOf(shape.values, condition.params)) text.known = condition;
+  if (!condition) return null;
+  text.isWrittenAnew = !areEqual(shape.values, condition.params);
+  if (!text.isWrittenAnew && haveOneOrder(shape.values)) text.known = condition;
   return condition;
 }
 
@@ -123,11 +149,11 @@ function joined(parts: readonly (string | null)[]): string | null {
   return parts.includes(null) ? null : `{${parts.join()}}`;
 }
 
-/** Whether the values became the parameters in the same order. Equal values could have changed places, so all must differ. */
-function isOrderOf(values: readonly unknown[], params: readonly unknown[]): boolean {
-  return (
-    values.length === params.length &&
-    values.every((value, i) => Object.is(value, params[i])) &&
-    new Set(values).size === values.length
-  );
+function areEqual(values: readonly unknown[], params: readonly unknown[]): boolean {
+  return values.length === params.length && values.every((value, i) => Object.is(value, params[i]));
+}
+
+/** Whether values can have become parameters in one order only. Equal values could have changed places. */
+function haveOneOrder(values: readonly unknown[]): boolean {
+  return new Set(values).size === values.length;
 }

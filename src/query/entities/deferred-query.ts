@@ -5,6 +5,9 @@ import { isToOne } from './filters.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the builder of whatever model a declaration names
 export type AnyQueryBuilder = QueryBuilder<any, any, any, any, any, any, any>;
 
+/** The alias of the model in every query that an application gets. */
+export const rootAlias = 'e';
+
 /** A condition without its values, and the values in their order. Conditions of the same shape have the same SQL. */
 export interface Shape {
   readonly key: string;
@@ -21,12 +24,17 @@ export function builtQuery(query: AnyQueryBuilder): AnyQueryBuilder {
   return deferredIn(query)?.builder() ?? query;
 }
 
+/** Another builder of a deferred query, with this alias for the model; null if the query was built, and can have changed since. */
+export function builtUnder(query: AnyQueryBuilder, alias: string): AnyQueryBuilder | null {
+  return deferredIn(query)?.builderUnder(alias) ?? null;
+}
+
 /**
  * A query on a model that is built when it is first used for more than simple conditions. Most restrictions are one such
  * condition, whose SQL is known from earlier requests. To build and process a query takes longer than all the rest of a request
  * for one row.
  */
-export function deferredQuery(meta: EntityMetadata, build: () => AnyQueryBuilder): AnyQueryBuilder {
+export function deferredQuery(meta: EntityMetadata, build: (alias: string) => AnyQueryBuilder): AnyQueryBuilder {
   return new Proxy(new Deferred(meta, build), handler) as unknown as AnyQueryBuilder;
 }
 
@@ -41,20 +49,33 @@ type Method = 'where' | 'andWhere';
 
 class Deferred {
   readonly #meta: EntityMetadata;
-  readonly #build: () => AnyQueryBuilder;
+  readonly #build: (alias: string) => AnyQueryBuilder;
   readonly #conditions: { readonly method: Method; readonly condition: object; readonly shape: Shape }[] = [];
   #built: AnyQueryBuilder | null = null;
+  readonly #others = new Map<string, AnyQueryBuilder>();
 
-  constructor(meta: EntityMetadata, build: () => AnyQueryBuilder) {
+  constructor(meta: EntityMetadata, build: (alias: string) => AnyQueryBuilder) {
     this.#meta = meta;
     this.#build = build;
   }
 
   builder(): AnyQueryBuilder {
-    if (this.#built) return this.#built;
-    this.#built = this.#build();
-    for (const { condition, method } of this.#conditions) this.#built[method](condition as never);
+    this.#built ??= this.#builder(rootAlias);
     return this.#built;
+  }
+
+  /** Null once the query is built. */
+  builderUnder(alias: string): AnyQueryBuilder | null {
+    if (this.#built) return null;
+    const known = this.#others.get(alias) ?? this.#builder(alias);
+    this.#others.set(alias, known);
+    return known;
+  }
+
+  #builder(alias: string): AnyQueryBuilder {
+    const built = this.#build(alias);
+    for (const { condition, method } of this.#conditions) built[method](condition as never);
+    return built;
   }
 
   /** Null once the query is built. */
@@ -67,6 +88,7 @@ class Deferred {
   }
 
   add(method: Method, condition: unknown, more: readonly unknown[]): void {
+    this.#others.clear();
     const values: unknown[] = [];
     const simple = this.#built || more.length > 0 ? null : simpleCondition(condition, this.#meta, values);
     if (simple) this.#conditions.push({ method, condition: simple.copy, shape: { key: `${method}${simple.key}`, values } });

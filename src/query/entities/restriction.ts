@@ -3,16 +3,13 @@ import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { keyParts } from '../../model/identifier.ts';
 import { isSelected } from '../../model/key-condition.ts';
-import { type AnyQueryBuilder, builtQuery, deferredQuery, deferredShape } from './deferred-query.ts';
+import { type AnyQueryBuilder, builtQuery, deferredQuery, deferredShape, rootAlias } from './deferred-query.ts';
 import { isFiltered, isToOne } from './filters.ts';
 
-export type { AnyQueryBuilder };
+export { type AnyQueryBuilder, rootAlias };
 
 /** Narrows a query for one request. If it returns a query, that one replaces the query that it was called with. */
 export type Restrict = (query: AnyQueryBuilder) => unknown;
-
-/** The alias of the model in every query that an application gets. */
-export const rootAlias = 'e';
 
 /** A query on the model as the application restricts it, with the filters that the model switches on by default. */
 export async function restrictedQuery(
@@ -20,7 +17,7 @@ export async function restrictedQuery(
   meta: EntityMetadata,
   restrict: Restrict,
 ): Promise<AnyQueryBuilder> {
-  const fresh = deferredQuery(meta, () => em().createQueryBuilder(meta.class, rootAlias) as AnyQueryBuilder);
+  const fresh = deferredQuery(meta, (alias) => em().createQueryBuilder(meta.class, alias) as AnyQueryBuilder);
   const returned = await restrict(fresh);
   // a query that the application has made itself, or has sent already, must not be changed
   const isOwn = returned instanceof QueryBuilder && returned !== fresh;

@@ -236,7 +236,7 @@ export class Selection implements SelectedColumns {
     const metas = [...plan.variants.keys()];
     const variants = object.variants.map((variant, i) => this.#planner.markLimited(variant, metas[i] as EntityMetadata));
     if (variants.every(({ seen }) => seen === undefined)) return object;
-    return { ...object, variants, keys: this.#addKey(alias, meta) };
+    return { ...object, variants, keys: this.#addKey(alias, meta), from: { table: plainTable(this.mapper, meta), alias } };
   }
 
   #addKey(alias: string, meta: EntityMetadata): number[] {

@@ -14,6 +14,13 @@ export interface SeenRows {
   readonly condition: BindableText;
   /** Whether the condition uses only columns of the row itself. */
   readonly isOfRowAlone: boolean;
+  /** The condition on rows under another alias; null if it can't be written so. */
+  under(alias: string): BindableText | null;
+}
+
+/** Rows with the position of their first parameter in a statement. */
+interface BoundRows extends SeenRows {
+  readonly before: number;
 }
 
 /** For each limited class of a plan, what a caller sees: the rows of any of these, or all rows (null). */
@@ -42,12 +49,16 @@ export interface VisibilityPoint {
   readonly type: string | null;
   /** The index of the class in {@link SeenClasses}. */
   readonly seen: number;
+  /** The table and alias of the row, if the statement selects it and not only its key. */
+  readonly from: RowObject['from'];
 }
 
 /** The points of an object itself, one for each of its limited classes. */
-export function pointsOf({ discriminator, keys, variants }: RowObject): VisibilityPoint[] {
+export function pointsOf({ discriminator, from, keys, variants }: RowObject): VisibilityPoint[] {
   return variants.flatMap(({ seen, type }) =>
-    seen === undefined || keys === undefined ? [] : [{ keys, discriminator: type === null ? null : discriminator, type, seen }],
+    seen === undefined || keys === undefined
+      ? []
+      : [{ keys, discriminator: type === null ? null : discriminator, type, seen, from }],
   );
 }
 
@@ -91,25 +102,37 @@ export class VisibilityColumns {
   /** The columns in SQL, with a comma before each. `before` is the number of parameters in front of theirs. */
   select(seen: SeenClasses, before: number): QueryText {
     const params: unknown[] = [];
-    const conditions = new Map<number, readonly (SeenRows & { readonly sql: string })[]>();
+    const bound = new Map<number, readonly BoundRows[]>();
     for (const number of this.#classes) {
-      const numbered = (seen[number] ?? []).map((rows) => {
-        const sql = numberedText(rows.condition, this.#dialect, before + params.length);
-        params.push(...rows.condition.params);
-        return { ...rows, sql };
-      });
-      conditions.set(number, numbered);
+      const rows = (seen[number] ?? []).map(
+        (each): BoundRows => ({ ...each, before: before + addTo(params, each.condition.params) }),
+      );
+      bound.set(number, rows);
     }
-    const columns = this.#points.map(({ seen: number }, i) => {
+    const columns = this.#points.map(({ from, seen: number }, i) => {
       if (seen[number] === null) return ', 1';
-      const among = (conditions.get(number) ?? []).map(({ from, keys, sql }) => {
-        const own = (this.#keys[i] ?? []).map((key, part) => `${key} as _key_of_embedded${part}`).join(', ');
-        const isKey = keys.map((key, part) => `${key} = _embedded._key_of_embedded${part}`).join(' and ');
-        return `exists (select 1 from (select ${own}) as _embedded inner join ${from} on ${isKey}${sql === '' ? '' : ` where ${sql}`})`;
-      });
+      const keys = this.#keys[i] as readonly string[];
+      const among = (bound.get(number) ?? []).map((rows) => this.#joinedText(rows, keys, from) ?? this.#existsText(rows, keys));
       return among.length === 0 ? ', null' : `, case when ${among.join(' or ')} then 1 end`;
     });
     return { sql: columns.join(''), params };
+  }
+
+  /** The condition on the embedded row itself, which the statement selects; null if it can't be written so. */
+  #joinedText({ before, condition, table, under }: BoundRows, keys: readonly string[], from: RowObject['from']): string | null {
+    const own = from?.table === table ? under(from.alias) : null;
+    if (!own || !areSame(own.params, condition.params)) return null;
+    const sql = numberedText(own, this.#dialect, before);
+    // an outer join without a row makes each column null
+    return `(${keys[0]} is not null${sql === '' ? '' : ` and ${sql}`})`;
+  }
+
+  /** The condition that a row with the key of the embedded row is among those that the caller sees. */
+  #existsText({ before, condition, from, keys }: BoundRows, embedded: readonly string[]): string {
+    const own = embedded.map((key, part) => `${key} as _key_of_embedded${part}`).join(', ');
+    const isKey = keys.map((key, part) => `${key} = _embedded._key_of_embedded${part}`).join(' and ');
+    const sql = numberedText(condition, this.#dialect, before);
+    return `exists (select 1 from (select ${own}) as _embedded inner join ${from} on ${isKey}${sql === '' ? '' : ` where ${sql}`})`;
   }
 
   /** Adds to `keys` the visible ones in rows of such a statement. */
@@ -122,4 +145,13 @@ export class VisibilityColumns {
       }
     }
   }
+}
+
+/** Adds parameters to others, and returns the number of those before. */
+function addTo(params: unknown[], more: readonly unknown[]): number {
+  return params.push(...more) - more.length;
+}
+
+function areSame(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((value, i) => Object.is(value, others[i]));
 }

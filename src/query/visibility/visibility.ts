@@ -8,7 +8,7 @@ import { keyListText, keyText } from '../../model/composite-key.ts';
 import { isKindOf, sameLine } from '../../model/hierarchy.ts';
 import { entityKey, hasWideKey, type Identifier, isComposite, keyParts } from '../../model/identifier.ts';
 import { hasOneOf, keyColumnsOf } from '../../model/key-condition.ts';
-import { conditionOf } from '../entities/condition-query.ts';
+import { conditionOf, conditionUnder } from '../entities/condition-query.ts';
 import { keysAmong, sentKeys } from '../entities/keys.ts';
 import { type AnyQueryBuilder, type Restrict, restrictedQuery, rootAlias } from '../entities/restriction.ts';
 import { statementOf } from '../rows/bound-statement.ts';
@@ -168,7 +168,11 @@ export class RequestVisibility<Request> {
     const alias = platform.quoteIdentifier(rootAlias);
     const keys = keyColumnsOf(meta, platform, alias.toString());
     const table = tableOf(this.#options.mapper, meta);
-    return { table, from: `${table} as ${alias}`, keys, condition: bindable, isOfRowAlone: condition.isOfRowAlone };
+    const under = (other: string) => {
+      const own = conditionUnder(query, meta, other);
+      return own && bindableText(own, this.#dialect);
+    };
+    return { table, from: `${table} as ${alias}`, keys, condition: bindable, isOfRowAlone: condition.isOfRowAlone, under };
   }
 
   /** The rules whose voters read a row to decide about it. */
