@@ -17,7 +17,9 @@ export function writeDeclarations(target: string, exported: readonly string[]): 
   const compiled = mkdtempSync(join(tmpdir(), 'declarest-types-'));
   try {
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    const options = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', compiled];
+    const project = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', compiled];
+    // several threads repeat each other's work, and need three times the processor time
+    const options = [...project, '--singleThreaded'];
     const { status } = spawnSync(process.execPath, [tsc, ...options], { stdio: 'inherit' });
     if (status !== 0) throw new Error('the declarations cannot be generated: see the messages above');
     const files = usedTypes((path) => readFileSync(join(compiled, `${path}.d.ts`), 'utf8'), exported);

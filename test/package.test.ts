@@ -195,7 +195,10 @@ describe('the built package', () => {
     writeFileSync(join(project, 'use.ts'), use);
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node', '--skipLibCheck'];
-    const result = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...options, 'use.ts'], { cwd: project, encoding: 'utf8' });
+    const result = spawnSync(process.execPath, [tsc, '--ignoreConfig', '--singleThreaded', ...options, 'use.ts'], {
+      cwd: project,
+      encoding: 'utf8',
+    });
     expect(result.stdout.trim().split('\n')).toEqual([
       expect.stringMatching(/^use\.ts\(7,\d+\): error TS2339: .*noSuchName/),
       expect.stringMatching(/^use\.ts\(12,\d+\): error TS2322: .*Mistake<"Thing has no field 'size'; it has: id, length">/),

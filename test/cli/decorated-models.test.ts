@@ -59,7 +59,9 @@ function replace(file: string, from: string, to: string): void {
 /** The same, compiled to JavaScript. */
 function compiledCopy(decorators: Decorators): string {
   const directory = copyOf(decorators);
-  execFileSync(process.execPath, [join(packages, 'typescript', 'bin', 'tsc'), '-p', directory], { stdio: 'inherit' });
+  execFileSync(process.execPath, [join(packages, 'typescript', 'bin', 'tsc'), '-p', directory, '--singleThreaded'], {
+    stdio: 'inherit',
+  });
   replace(join(directory, 'config', 'app.yaml'), 'orm: mikro-orm.config.ts', 'orm: build/mikro-orm.config.js');
   return directory;
 }

@@ -43,7 +43,7 @@ describe('the TypeScript in the documentation', () => {
     };
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config));
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-    const { stdout } = spawnSync(process.execPath, [tsc, '-p', directory, '--pretty', 'false'], {
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', directory, '--pretty', 'false', '--singleThreaded'], {
       cwd: directory,
       encoding: 'utf8',
     });

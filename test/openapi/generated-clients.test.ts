@@ -98,7 +98,17 @@ describe('clients of other generators', () => {
   }
 
   test('pass the type checker', async () => {
-    const strict = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2024,dom'];
+    const strict = [
+      '--strict',
+      '--noEmit',
+      '--singleThreaded',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--lib',
+      'es2024,dom',
+    ];
     const compiler = [join(modules, 'typescript/bin/tsc'), ...strict, '--types', 'node', '--allowImportingTsExtensions'];
     expect(await nodeRun(...compiler, 'fetch.ts', 'swagger.ts').catch(({ stdout }) => stdout)).toBe('');
   });

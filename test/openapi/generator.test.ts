@@ -89,7 +89,17 @@ test('openapi-typescript generates types that fit the running example', async ()
   const typescript = `--import=${join(import.meta.dirname, 'typescript-of-others.ts')}`;
   const generator = join(modules, 'openapi-typescript/bin/cli.js');
   await run(process.execPath, [typescript, generator, file('document.json'), '-o', file('courses.ts')], { cwd: folder });
-  const strict = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2024,dom'];
+  const strict = [
+    '--strict',
+    '--noEmit',
+    '--singleThreaded',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2024',
+    '--lib',
+    'es2024,dom',
+  ];
   const types = ['--types', 'node', '--typeRoots', join(modules, '@types'), '--allowImportingTsExtensions'];
   const compiler = join(modules, 'typescript/bin/tsc');
   const checked = await run(process.execPath, [compiler, ...strict, ...types, 'program.ts'], { cwd: folder }).catch(

@@ -22,7 +22,7 @@ function typeErrors(directory: string): string {
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src/models'] }));
   const { stderr, stdout } = spawnSync(
     process.execPath,
-    [join(modules, 'typescript', 'bin', 'tsc'), '-p', directory, '--pretty', 'false'],
+    [join(modules, 'typescript', 'bin', 'tsc'), '-p', directory, '--pretty', 'false', '--singleThreaded'],
     { encoding: 'utf8' },
   );
   return stdout + stderr;
