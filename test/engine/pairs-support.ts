@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { type DatabaseKind, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { permutations } from '../support/random.ts';
 import { type Kind, kinds, type PairForm } from './pairs-app.ts';
 
 /** The content of a row and its links. */
@@ -347,11 +348,6 @@ function bodyOf(response: RowResponse | undefined): unknown {
 /** A request that was rejected because of others, and so must have had no effect. */
 function isConflict(status: number, { ifMatch }: RowRequest): boolean {
   return status === 409 || (status === 412 && ifMatch === true);
-}
-
-function permutations(places: readonly number[]): number[][] {
-  if (places.length <= 1) return [[...places]];
-  return places.flatMap((place) => permutations(places.filter((other) => other !== place)).map((rest) => [place, ...rest]));
 }
 
 /** Runs requests one after the other, in every order that is asked for; results for the same start and requests are kept. */

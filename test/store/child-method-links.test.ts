@@ -6,6 +6,8 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 /** How often each piece of application code was called. */
 const calls = new Map<string, number>();
+/** What others do while a method waits. */
+let meanwhile = async (): Promise<unknown> => undefined;
 const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1);
 
 const Place = defineEntity({
@@ -61,6 +63,10 @@ const courseSchema = defineEntity({
 class Course extends courseSchema.class {
   addPupil(pupil: Pupil): unknown {
     count('addPupil');
+    if (this.mode === 'waiting') {
+      this.closed = 9;
+      return meanwhile();
+    }
     const open = this.#openOf(pupil);
     if (open) return open;
     if (this.mode === 'full') throw new Error('full');
@@ -266,6 +272,14 @@ describe.each(databases)('methods that keep items in rows of their own on %s', (
     const course = await courseOf('plain');
     expect((await send('POST', course, 99)).status).toBe(400);
     expect((await send('POST', 999, 1)).status).toBe(404);
+  });
+
+  test('change nothing if the item is removed meanwhile', async () => {
+    const course = await courseOf('waiting');
+    const { id } = (await app.request('POST', '/pupil.json', { json: { name: 'Fay' } })).json;
+    meanwhile = () => app.application.mapper.em.fork().nativeDelete(Pupil, { id });
+    expect((await send('POST', course, id)).status).toBe(400);
+    expect((await app.request('GET', `/course/${course}.json`)).json.closed).toBe(0);
   });
 
   test('respect a limit and enrol nobody twice under concurrent requests', async () => {

@@ -6,6 +6,8 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 /** How often each method of a model was called. */
 const calls = new Map<string, number>();
+/** What others do while a method waits. */
+let meanwhile = async (): Promise<unknown> => undefined;
 const count = (name: string) => calls.set(name, (calls.get(name) ?? 0) + 1);
 
 const Player = defineEntity({
@@ -55,6 +57,10 @@ class Team extends schema.class {
     count('addPlayer');
     const players = this.players as unknown as Collection<PlayerRow>;
     switch (this.mode) {
+      case 'waiting':
+        this.size = 9;
+        await meanwhile();
+        return undefined;
       case 'counting':
         players.add(player);
         this.size = players.length;
@@ -288,6 +294,14 @@ describe.each(databases)('add and remove methods on %s', (kind) => {
     for (const player of [1, 2]) await send('POST', limit, player);
     expect((await send('POST', limit, 3)).status).toBe(500);
     expect(await playersOf(limit)).toEqual([1, 2]);
+  });
+
+  test('write nothing if the item is removed meanwhile', async () => {
+    const team = await teamOf('waiting');
+    const { id } = (await app.request('POST', '/player.json', { json: { name: 'Flo' } })).json;
+    meanwhile = () => app.application.mapper.em.fork().nativeDelete(Player, { id });
+    expect((await send('POST', team, id)).status).toBe(400);
+    expect((await shown(team)).size).toBe(0);
   });
 
   test('may change the item, and run once', async () => {

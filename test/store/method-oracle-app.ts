@@ -15,6 +15,8 @@ export interface Features {
   readonly childVersion: boolean;
   readonly ownerVersion: boolean;
   readonly rules: boolean;
+  /** Callers see only some of the rows and places. */
+  readonly restricted: boolean;
 }
 
 export const plain: Features = {
@@ -26,6 +28,7 @@ export const plain: Features = {
   childVersion: false,
   ownerVersion: false,
   rules: false,
+  restricted: false,
 };
 
 export function randomFeatures(random: Random): Features {
@@ -38,6 +41,7 @@ export function randomFeatures(random: Random): Features {
     childVersion: random.chance(0.1),
     ownerVersion: random.chance(0.1),
     rules: random.chance(0.4),
+    restricted: random.chance(0.3),
   };
 }
 
@@ -220,6 +224,7 @@ export function modelsFor(features: Features, call: (name: string) => void) {
           if (!chosen || !item.home || features.rules) break;
           chosen.box = item.home;
           isMoved = true;
+          rows.splice(rows.indexOf(chosen), 1);
           break;
         case 'clear':
           if (isLinked) break;
@@ -271,6 +276,18 @@ class EntityController extends ApiController<Any> {
   }
 }
 
+class RowController extends ApiController<Any> {
+  override customizeQuery(_action: string, _request: unknown, query: Any): void {
+    query.andWhere({ $or: [{ note: null }, { note: { $ne: 'b' } }] });
+  }
+}
+
+class PlaceController extends ApiController<Any> {
+  override customizeQuery(_action: string, _request: unknown, query: Any): void {
+    query.andWhere({ name: { $ne: 'new' } });
+  }
+}
+
 export interface OracleApp {
   readonly app: TestApplication;
   /** How often each piece of application code was called. */
@@ -283,13 +300,18 @@ export async function startOracle(url: string, features: Features, byEntities: b
   const actions = { _index: { methods: { GET: true, POST: true } }, _entity: { methods: { GET: true, PATCH: true } } } as const;
   const app = await startApplication({
     models: [Place, Item, Row, Box] as Any,
-    controllers: byEntities ? [EntityController] : [],
+    controllers: [EntityController, RowController, PlaceController],
     app_main: {
       database: { url, schema: 'update' },
       apis: {
-        place: { class: Place, base_path: '/place', actions },
+        place: { class: Place, base_path: '/place', actions, ...(features.restricted && { controller: PlaceController }) },
         item: { class: Item, base_path: '/item', actions },
-        row: { class: Row, base_path: '/row', actions: { _entity: actions._entity } },
+        row: {
+          class: Row,
+          base_path: '/row',
+          actions: { _entity: actions._entity },
+          ...(features.restricted && { controller: RowController }),
+        },
         box: {
           class: Box,
           base_path: '/box',
@@ -351,7 +373,7 @@ let current: Features;
 const randomFields = (random: Random) =>
   withFields(random, {
     ...shared(random, current),
-    note: () => random.of(['a', 'b', 'c', null, 'longer than the column']),
+    note: () => random.of(['a', 'b', 'c', null, current.uniqueCode ? 'd' : 'longer than the column']),
     amount: () => random.below(9),
     code: () => random.of([null, 'x', 'y', 'z']),
     ...(current.selfReference && { parent: () => random.of([null, 0, 1, 2]) }),

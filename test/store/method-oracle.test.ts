@@ -2,7 +2,7 @@ import { UnitOfWork } from '@mikro-orm/core';
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
-import { Random, seed } from '../support/random.ts';
+import { permutations, Random, seed } from '../support/random.ts';
 import {
   type Features,
   items,
@@ -118,6 +118,11 @@ class Side {
   }
 }
 
+/** Lists are read by statements of their own, which may come after another request. */
+function withoutLists(response: Any): unknown {
+  return JSON.parse(JSON.stringify(response), (_, value) => (Array.isArray(value) ? undefined : value));
+}
+
 function sorted(value: Any): unknown {
   if (Array.isArray(value) || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
@@ -213,6 +218,36 @@ describe.each(databases)(`random methods that add and remove on %s (TEST_SEED=${
       expect(different).toEqual([]);
     });
   });
+
+  test.each(Array.from({ length: models }, (_, i) => i))(
+    'have the effect of a serial order under concurrent requests, model %i',
+    async (model) => {
+      const random = new Random((seed + model * 7919 + 1) | 0);
+      const features = { ...randomFeatures(random), childVersion: false, ownerVersion: false, uniqueCode: false };
+      await withBoth(features, async (rows, entities) => {
+        for (let i = 0; i < owners; i++) {
+          const { requests, script } = randomCase(random, features);
+          const [before, together] = [requests.slice(0, 2), requests.slice(2, random.chance(0.3) ? 5 : 4)];
+          const fast = await Side.make(rows, { script, requests });
+          for (const request of before) await fast.send(request);
+          const responses = await Promise.all(together.map((request) => fast.send(request)));
+          const got = JSON.stringify([responses.map(withoutLists), await fast.state()]);
+          const expected: string[] = [];
+          for (const order of permutations(together.map((_, place) => place))) {
+            const slow = await Side.make(entities, { script, requests });
+            for (const request of before) await slow.send(request);
+            const inOrder: unknown[] = [];
+            for (const place of order) inOrder[place] = await slow.send(together[place] as LinkRequest);
+            expected.push(JSON.stringify([inOrder.map(withoutLists), await slow.state()]));
+            if (expected.at(-1) === got) break;
+          }
+          const steps = requests.map(({ item, method }) => [method, item, script[`${method} ${item}`]]);
+          if (!expected.includes(got)) expect({ features, owner: i, steps, got, expected }).toBeNull();
+        }
+      });
+    },
+    120_000,
+  );
 
   test.each(Array.from({ length: models }, (_, i) => i))(
     'do the same on rows as on entities, model %i',

@@ -52,3 +52,9 @@ export class Random {
     return items.filter(() => this.chance(0.5));
   }
 }
+
+/** Every order of some places. */
+export function permutations(places: readonly number[]): number[][] {
+  if (places.length <= 1) return [[...places]];
+  return places.flatMap((place) => permutations(places.filter((other) => other !== place)).map((rest) => [place, ...rest]));
+}

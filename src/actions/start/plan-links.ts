@@ -44,7 +44,7 @@ export function planLink(
   const work = unitOfWorkReason(mapper, meta, 'update');
   if (work) return inEntities(work);
   const references = referencesTo(api, property.name as string, target);
-  if (!references || named.some((type) => type !== target)) return inEntities('its items need more than a key');
+  if (!references || named.some((type) => type.class !== target.class)) return inEntities('its items need more than a key');
   const items = responseRead(api, target, { ...groups, read: groups.embedded }, planning.executor);
   const owners = responseRead(api, meta, groups, planning.executor);
   const checked = checkedRead(api, meta, hasCode || readsSubject(api, name, method), planning.executor);

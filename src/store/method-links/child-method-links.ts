@@ -136,7 +136,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     if (writes.length === 0) return this.run(request, [shown], store, reading);
     const check = this.step(admission.key, (bind) => {
       const { sql } = this.dialect;
-      return `select 1 where ${this.isSameOwner(admission, bind)} and ${this.#sameText(sql.parameter(1), bind(seen.version))}`;
+      return `select 1 where ${this.isSameOwner(admission, store === shownItems ? seen.item.key : null, bind)} and ${this.#sameText(sql.parameter(1), bind(seen.version))}`;
     });
     const steps = writes.map((step, i): Step => (last && i === writes.length - 1 ? step : { ...step, mayBeEmpty: true }));
     return this.run(request, [...this.locking(admission.key), check, ...steps, shown], store, reading);

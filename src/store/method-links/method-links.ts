@@ -15,7 +15,7 @@ import { InstanceCollection, type InstanceContext } from '../../query/rows/insta
 import { rootTableAlias } from '../../query/rows/row-plan.ts';
 import type { Reading } from '../../query/rows/row-texts.ts';
 import { RowChanged } from '../../query/rows/row-version.ts';
-import { columnOf } from '../../query/rows/table-name.ts';
+import { columnOf, tableOf } from '../../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../../query/visibility/visibility-columns.ts';
 import type { EntityStore } from '../entity-store.ts';
 import type { Admission, Linked } from '../port.ts';
@@ -165,11 +165,14 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     return lock ? [{ ...this.step(owner, () => text), mayBeEmpty: true }] : [];
   }
 
-  /** The condition that the owner is the one that code saw. */
-  protected isSameOwner({ found }: Admission, bind: Bind): string {
-    const { owners } = this.#options;
+  /** The condition that the owner is the one that code saw, and that the item is still there if the response shows it. */
+  protected isSameOwner({ found }: Admission, shownItem: Identifier | null, bind: Bind): string {
+    const { mapper, owners, target } = this.#options;
     const version = owners.versionText(found?.version ?? [], bind);
-    return `exists (select 1 from ${owners.table} as ${rootTableAlias} where ${owners.hasKey()} and ${version})`;
+    const isOwner = `exists (select 1 from ${owners.table} as ${rootTableAlias} where ${owners.hasKey()} and ${version})`;
+    if (shownItem === null) return isOwner;
+    const isItem = `i.${this.itemKey} = ${bind(this.dialect.values.bindable(shownItem))}`;
+    return `${isOwner} and exists (select 1 from ${tableOf(mapper, target)} as i where ${isItem})`;
   }
 
   /** The statement that sets columns of the owner. */

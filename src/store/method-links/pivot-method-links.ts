@@ -88,7 +88,7 @@ export class PivotMethodLinks extends MethodLinks {
     const { sql } = this.dialect;
     const texts = this.#changeTexts(changes);
     const locking = this.locking(admission.key);
-    const isSame = (bind: Bind) => this.#sameText(admission, changes.before, bind);
+    const isSame = (bind: Bind) => this.#sameText(admission, shown, changes.before, bind);
     const store = shown === null ? shownOwners : shownItems;
     const afterwards = store.read.byKey(shown ?? admission.key, reading);
     if (!sql.changesWithin) {
@@ -120,10 +120,10 @@ export class PivotMethodLinks extends MethodLinks {
   }
 
   /** The condition that the owner and the items of the association are the ones that code saw. */
-  #sameText(admission: Admission, before: readonly Identifier[], bind: Bind): string {
+  #sameText(admission: Admission, shown: Identifier | null, before: readonly Identifier[], bind: Bind): string {
     const { sql, values } = this.dialect;
     const pivot = this.#pivot;
-    const isOwner = this.isSameOwner(admission, bind);
+    const isOwner = this.isSameOwner(admission, shown, bind);
     const linked = `select count(*) from ${pivot.table} where ${pivot.owner[0]} = ${sql.parameter(1)}`;
     const count = bind(before.length);
     const among = sql.among([...pivot.item], bind(values.list(before))).join('');
