@@ -1,7 +1,7 @@
 import { type EntityMetadata, type EntityProperty, helper, isRaw, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { PlainBody } from '../change/plain-body.ts';
-import type { ColumnValue } from '../change/stored-columns.ts';
+import type { ColumnValue, Referred } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { initialValues } from '../model/construction.ts';
 import { entityKey, instanceKey } from '../model/identifier.ts';
@@ -69,22 +69,25 @@ export class RowCode {
     return found;
   }
 
-  /** The same for many rows, with one statement for each class. */
+  /** The same for many rows, with one statement for each column. */
   async referredAll(
     request: ApiRequest,
     rows: readonly (readonly ColumnValue[])[],
+    seen: SeenReferences,
   ): Promise<readonly ReadonlyMap<string, object>[] | null> {
     const context = this.#contextOf(request);
-    const all = rows.flat().flatMap(({ refersTo }) => refersTo ?? []);
-    const read = new Map<EntityMetadata, ReadonlyMap<string, object>>();
-    for (const [target, those] of Map.groupBy(all, ({ field }) => field.targets[0] as EntityMetadata)) {
-      const found = await this.#subjects.rows(target, [...new Set(those.map(({ id }) => id))], context);
+    const all = rows.flat().flatMap(({ column, refersTo }) => (refersTo ? [{ column, ...refersTo }] : []));
+    const read = new Map<string, ReadonlyMap<string, object>>();
+    for (const [column, those] of Map.groupBy(all, (each) => each.column)) {
+      const { field } = those[0] as Referred;
+      const keys = [...new Set(those.map(({ id }) => id))];
+      const found = await this.#subjects.rows(field.targets[0] as EntityMetadata, keys, context, seen.get(column));
       if (!found) return null;
-      read.set(target, found);
+      read.set(column, found);
     }
     return rows.map((columns) => {
       const found = columns.flatMap(({ column, refersTo }): [string, object][] => {
-        const object = refersTo && read.get(refersTo.field.targets[0] as EntityMetadata)?.get(String(refersTo.id));
+        const object = refersTo && read.get(column)?.get(String(refersTo.id));
         return object ? [[column, refersTo.field.metadata.ref ? Reference.create(object as never) : object]] : [];
       });
       return new Map(found);

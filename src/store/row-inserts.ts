@@ -17,7 +17,7 @@ import { groupsOf, stateOf } from './request-state.ts';
 import type { SeenReferences } from './row-changes.ts';
 import type { Check } from './row-code.ts';
 import { FoundRows } from './row-store.ts';
-import { notPlain } from './row-writes.ts';
+import { noReferences, notPlain } from './row-writes.ts';
 import type { RowWriting } from './write-store.ts';
 
 /** An item of a list: a request of its own, with the item as its body. */
@@ -71,7 +71,9 @@ export class RowInserts {
     }
     const seen = await this.#seenBy(request, bodies);
     if (!seen) await errors.each(bodies, async (columns) => refuse(await writes.refusedReference(request, columns)));
-    const all = code ? await this.#coded(request, items, bodies, errors) : bodies;
+    // code gets only rows that the caller sees
+    const all = code ? await this.#coded(request, items, bodies, errors, seen ?? noReferences) : bodies;
+    const toCheck = code ? noReferences : (seen ?? noReferences);
     if (!all) return notPlain;
     errors.throwIfAny();
     const groups = this.#groupsOf(all);
@@ -80,7 +82,7 @@ export class RowInserts {
     if (groups.length > 1 && refers) return notPlain;
     const [only] = groups;
     const isOne = groups.length === 1 && this.#isCounted && store.read.isReadWithin;
-    const inserted = isOne ? this.#within(request, only as Group, all, seen) : this.#stepwise(request, groups, all, seen);
+    const inserted = isOne ? this.#within(request, only as Group, all, toCheck) : this.#stepwise(request, groups, all, toCheck);
     const { reading, rows } = await inserted;
     if (rows.length === 0) {
       await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns)));
@@ -91,24 +93,24 @@ export class RowInserts {
   }
 
   /** Inserts and reads the rows by one statement. Keys are counted in the order of insertion. */
-  async #within(request: ApiRequest, group: Group, all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+  async #within(request: ApiRequest, group: Group, all: Rows, seen: SeenReferences): Promise<Inserted> {
     const { changes, options } = this.#writing.writes;
     const { read } = options.rows;
     const reading = await options.rows.readingWithin(request, [changes.table]);
-    const { params, sql } = this.#insert(group, all, seen ?? new Map());
+    const { params, sql } = this.#insert(group, all, seen);
     const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(sql, params, reading)], all);
     return { reading, rows: rows.sort((a, b) => Number(numberOf(read.keyOf(a)) - numberOf(read.keyOf(b)))) };
   }
 
   /** Inserts the rows by a statement for each group, and then reads all of them. */
-  async #stepwise(request: ApiRequest, groups: readonly Group[], all: Rows, seen: SeenReferences | null): Promise<Inserted> {
+  async #stepwise(request: ApiRequest, groups: readonly Group[], all: Rows, seen: SeenReferences): Promise<Inserted> {
     const { rows: store } = this.#writing.writes.options;
     const reading = await store.readingWithVisibility(request);
     const keys: unknown[][][] = [];
     // a step whose parameters do not depend on the one before is sent without waiting
     const mayTakeLong = all.length > mostQuick;
     const steps = groups.map((group, i): Step => {
-      const { params, sql } = this.#insert(group, all, seen ?? new Map());
+      const { params, sql } = this.#insert(group, all, seen);
       const statement = statementOf(`${sql} returning ${this.#keys}`, true);
       if (i === 0) return { statement, parameters: params, mayTakeLong };
       return {
@@ -139,10 +141,11 @@ export class RowInserts {
     items: readonly NewItem[],
     bodies: readonly ColumnValue[][],
     errors: ItemErrors,
+    seen: SeenReferences,
   ): Promise<readonly ColumnValue[][] | null> {
     const { writes } = this.#writing;
     const { code } = writes.options;
-    const referred = code && (await code.referredAll(request, bodies));
+    const referred = code && (await code.referredAll(request, bodies, seen));
     if (!code || !referred) return null;
     const all: ColumnValue[][] = [];
     await errors.each(items, async ({ check, request: item }, index) => {

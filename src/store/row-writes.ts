@@ -31,7 +31,7 @@ export interface RowWriteOptions {
   readonly code: RowCode | null;
 }
 
-const noReferences: SeenReferences = new Map();
+export const noReferences: SeenReferences = new Map();
 
 /** The references of a body after their check. */
 interface CheckedReferences {
@@ -124,22 +124,15 @@ export class RowWrites {
    */
   async #checkedReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<CheckedReferences | null> {
     const { code } = this.options;
-    const seen = await this.#conditionsOf(request, columns);
+    const seen = await this.seenReferences(request, columns);
     const refusal = seen ? null : await this.refusedReference(request, columns);
     if (refusal || !code) return { refusal, referred: null, seen: seen ?? noReferences };
     const referred = await code.referred(request, columns, seen ?? noReferences);
     return referred && { refusal: this.goneReference(columns, referred), referred, seen: noReferences };
   }
 
-  /**
-   * The references that the statement itself has to check; null if they must be checked before, as code gets the referenced rows.
-   */
-  async seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
-    return this.options.code ? null : this.#conditionsOf(request, columns);
-  }
-
   /** The rows that the caller may refer to; null if a condition cannot say that for each reference. */
-  async #conditionsOf(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
+  async seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null> {
     const seen = new Map<string, readonly SeenRows[]>();
     for (const { column, refersTo } of columns) {
       const rows = refersTo ? await refersTo.references.rows(request) : 'all';

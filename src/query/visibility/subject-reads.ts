@@ -11,7 +11,8 @@ import { CompiledRead } from '../rows/compiled-read.ts';
 import type { InstanceContext } from '../rows/instance.ts';
 import { noFilter } from '../rows/root-filter.ts';
 import { rootTableAlias } from '../rows/row-plan.ts';
-import { isSeenText, type SeenRows } from './visibility-columns.ts';
+import { tableOf } from '../rows/table-name.ts';
+import { rowIsSeenText, type SeenRows } from './visibility-columns.ts';
 
 interface SubjectRead {
   readonly read: CompiledRead;
@@ -66,13 +67,14 @@ export class SubjectReads {
     const among = isComposite(meta)
       ? sql.amongKeys(columns, types, sql.parameter(1))
       : sql.among(columns, sql.parameter(1)).join('');
+    const row = { table: tableOf(this.#mapper, meta), keys: columns };
     const all = statementOf(read.selectText([among]), read.isWide);
     return {
       read,
       byKeys: (keys, seen) => {
         const list = isComposite(meta) ? keyListText(keys) : values.list(keys);
         if (seen === 'all') return { statement: all, parameters: [list] };
-        const isSeen = isSeenText(seen, columns, 1, dialect);
+        const isSeen = rowIsSeenText(seen, row, 1, dialect);
         return {
           statement: statementOf(read.selectText([among, isSeen.sql]), read.isWide),
           parameters: [list, ...isSeen.params],

@@ -27,8 +27,8 @@ interface BoundRows extends SeenRows {
 export type SeenClasses = readonly (readonly SeenRows[] | null)[];
 
 /**
- * The condition that a key, in SQL, is the one of a row that a caller sees. `before` is the number of parameters in front of
- * those of the condition.
+ * The condition that parameters are the key of a row that a caller sees. `before` is the number of parameters in front of those
+ * of the condition.
  */
 export function isSeenText(seen: readonly SeenRows[], key: readonly string[], before: number, dialect: Dialect): QueryText {
   const params: unknown[] = [];
@@ -38,6 +38,35 @@ export function isSeenText(seen: readonly SeenRows[], key: readonly string[], be
     return `exists (select 1 from ${from} where ${keys.map((column, i) => `${column} = ${key[i]}`).join(' and ')}${sql === '' ? '' : ` and ${sql}`})`;
   });
   return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
+}
+
+/** A row that a statement selects: its table, and its key columns in SQL. */
+interface SelectedRow {
+  readonly table: string;
+  readonly keys: readonly string[];
+}
+
+/**
+ * The condition that a caller sees the root row of a statement, whose alias is the one of {@link SeenRows}. `before` is the number
+ * of parameters in front of those of the condition.
+ */
+export function rowIsSeenText(seen: readonly SeenRows[], row: SelectedRow, before: number, dialect: Dialect): QueryText {
+  const params: unknown[] = [];
+  const texts = seen.map((rows) => {
+    const sql = numberedText(rows.condition, dialect, before + params.length);
+    params.push(...rows.condition.params);
+    if (rows.table !== row.table || !rows.isOfRowAlone) return isAmongText(rows, row.keys, sql);
+    return sql === '' ? '1 = 1' : sql;
+  });
+  return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
+}
+
+/** The condition that a key, in SQL, is the one of a row that fulfils a condition. The names around it cannot be those within. */
+function isAmongText({ from, keys }: SeenRows, key: readonly string[], condition: string): string {
+  const own = key.map((column, part) => `${column} as _key_of_embedded${part}`).join(', ');
+  const isKey = keys.map((column, part) => `${column} = _embedded._key_of_embedded${part}`).join(' and ');
+  const where = condition === '' ? '' : ` where ${condition}`;
+  return `exists (select 1 from (select ${own}) as _embedded inner join ${from} on ${isKey}${where})`;
 }
 
 /** The position in a result row of the key of an embedded row that can be hidden from the caller. */
@@ -112,7 +141,10 @@ export class VisibilityColumns {
     const columns = this.#points.map(({ from, seen: number }, i) => {
       if (seen[number] === null) return ', 1';
       const keys = this.#keys[i] as readonly string[];
-      const among = (bound.get(number) ?? []).map((rows) => this.#joinedText(rows, keys, from) ?? this.#existsText(rows, keys));
+      const among = (bound.get(number) ?? []).map(
+        (rows) =>
+          this.#joinedText(rows, keys, from) ?? isAmongText(rows, keys, numberedText(rows.condition, this.#dialect, rows.before)),
+      );
       return among.length === 0 ? ', null' : `, case when ${among.join(' or ')} then 1 end`;
     });
     return { sql: columns.join(''), params };
@@ -125,14 +157,6 @@ export class VisibilityColumns {
     const sql = numberedText(own, this.#dialect, before);
     // an outer join without a row makes each column null
     return `(${keys[0]} is not null${sql === '' ? '' : ` and ${sql}`})`;
-  }
-
-  /** The condition that a row with the key of the embedded row is among those that the caller sees. */
-  #existsText({ before, condition, from, keys }: BoundRows, embedded: readonly string[]): string {
-    const own = embedded.map((key, part) => `${key} as _key_of_embedded${part}`).join(', ');
-    const isKey = keys.map((key, part) => `${key} = _embedded._key_of_embedded${part}`).join(' and ');
-    const sql = numberedText(condition, this.#dialect, before);
-    return `exists (select 1 from (select ${own}) as _embedded inner join ${from} on ${isKey}${sql === '' ? '' : ` where ${sql}`})`;
   }
 
   /** Adds to `keys` the visible ones in rows of such a statement. */

@@ -16,7 +16,7 @@ import { rootTableAlias } from '../../query/rows/row-plan.ts';
 import type { Reading } from '../../query/rows/row-texts.ts';
 import { RowChanged } from '../../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../../query/rows/table-name.ts';
-import { isSeenText, type SeenRows } from '../../query/visibility/visibility-columns.ts';
+import { rowIsSeenText, type SeenRows } from '../../query/visibility/visibility-columns.ts';
 import type { EntityStore } from '../entity-store.ts';
 import type { Admission, Linked } from '../port.ts';
 import { stateOf } from '../request-state.ts';
@@ -133,10 +133,11 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
   }
 
   protected rowOfItem({ id, seen }: WantedItem): Promise<unknown[][]> {
-    const { executor, items } = this.#options;
+    const { executor, items, mapper, target } = this.#options;
     const key = this.dialect.values.bindable(id);
     if (seen === 'all') return executor.rows(statementOf(items.selectText([this.#isItem]), items.isWide), [key]);
-    const { params, sql } = isSeenText(seen, [`${rootTableAlias}.${this.itemKey}`], 1, this.dialect);
+    const row = { table: tableOf(mapper, target), keys: [`${rootTableAlias}.${this.itemKey}`] };
+    const { params, sql } = rowIsSeenText(seen, row, 1, this.dialect);
     return executor.rows(statementOf(items.selectText([this.#isItem, sql]), items.isWide), [key, ...params]);
   }
 
