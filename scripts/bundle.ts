@@ -15,10 +15,26 @@ const included = ['jose', 'pg-connection-string', 'yaml'];
 /** Modules that are not exported, but loaded by name. */
 const entries = { main: 'src/cli/main.ts', 'reader-thread': 'src/dialect/sqlite/reads/reader-thread.ts' };
 
+/** Modules that every start of a server loads one by one, as it needs them. */
+const servers = [
+  'server',
+  'cli/commands/serve',
+  'cli/database-start',
+  'cli/close-server',
+  'cli/bound-heap',
+  'cli/running-explanations',
+  'database/prepare-database',
+  'openapi/explorer/offer',
+  'openapi/mount',
+  'openapi/places',
+  'route/describe',
+];
+
 /** Modules that are loaded together, with all that they import. */
 const groups = [
   { name: 'command', test: /\/src\/cli\/(program|io)\.ts$/, priority: 2 },
   { name: 'application', test: /\/src\/application\.ts$/, priority: 1 },
+  { name: 'server', test: new RegExp(`/src/(${servers.join('|')})\\.ts$`), priority: 0 },
 ];
 
 /**

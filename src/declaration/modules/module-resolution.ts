@@ -1,4 +1,5 @@
 import module from 'node:module';
+import { resolveSibling } from './many-modules.ts';
 
 let registered = false;
 
@@ -14,6 +15,8 @@ export function resolveFromHere(): void {
   // Bun has no such hooks: there, modules of an application find packages beside it only
   module.registerHooks?.({
     resolve(specifier, context, next) {
+      const sibling = resolveSibling(specifier, context.parentURL);
+      if (sibling) return sibling;
       const here = { ...context, parentURL: import.meta.url };
       if (/^declarest(\/|$)/.test(specifier)) return next(specifier, here);
       if (!/^[@a-z0-9]/i.test(specifier) || /^[a-z]+:/i.test(specifier)) return next(specifier, context);
