@@ -83,7 +83,7 @@ const timed = [
   'test/browser/**/*.test.ts',
   'test/chaos/**/*.test.ts',
   'test/cli/{database-away,decorated-models,dev,init-application,lean-start,migrate-processes,odd-input,scale-out,schema,serve,workers}.test.ts',
-  'test/dialect/postgresql/{pgbouncer,replica,replica-reads}.test.ts',
+  'test/dialect/postgresql/{pgbouncer,pgpool,replica,replica-reads}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,how-to,migrations}.test.ts',
   'test/explorer/explain.test.ts',

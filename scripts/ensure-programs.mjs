@@ -26,13 +26,21 @@ function isProgram(file) {
   }
 }
 
-/** @param {readonly string[]} programs named like their packages */
+/** @param {string} program */
+function nameOf(program) {
+  return program.split('=')[0] ?? program;
+}
+
+/**
+ * @param {readonly string[]} programs named like their packages, or with the name of the package: pgpool=pgpool2
+ */
 function ensure(programs) {
   // Debian has servers such as nginx where only the administrator's path leads
   const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin`;
-  const missing = missingPrograms(programs, path);
+  const missing = missingPrograms(programs.map(nameOf), path);
   if (missing.length === 0) return 0;
-  const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`;
+  const wanted = programs.filter((one) => missing.includes(nameOf(one))).map((one) => one.split('=').at(-1));
+  const command = `apt-get install -y --no-install-recommends ${wanted.join(' ')}`;
   if (process.getuid?.() === 0 && missingPrograms(['apt-get'], path).length === 0) {
     console.log(`installing programs: ${missing.join(', ')}`);
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };

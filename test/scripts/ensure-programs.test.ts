@@ -26,12 +26,12 @@ test('programs are missing if no folder of the path has them as an executable', 
 
 test('programs that cannot be installed are reported with the install command', () => {
   const script = join(root, 'scripts', 'ensure-programs.mjs');
-  const { status, stderr } = spawnSync(process.execPath, [script, 'chromium', 'strace'], {
+  const { status, stderr } = spawnSync(process.execPath, [script, 'chromium', 'no-such=its-package', 'strace'], {
     env: { PATH: folder('a') },
     encoding: 'utf8',
   });
   expect(stderr).toBe(
-    'the tests need chromium and strace; on Debian: sudo apt-get install -y --no-install-recommends chromium strace\n',
+    'the tests need chromium and no-such and strace; on Debian: sudo apt-get install -y --no-install-recommends chromium its-package strace\n',
   );
   expect(status).toBe(1);
 });
