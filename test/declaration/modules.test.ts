@@ -90,6 +90,9 @@ test('modules that Node cannot parse are reported with their line', () => {
     'src/models/b.ts': 'export enum B { X }\n',
     'src/models/c.ts': "import './missing.ts';\n",
     'src/models/d.js': 'let a = 1;\nfoo(\n',
+    'src/models/e.ts': "import '../helper.js';\n",
+    'src/models/f.ts': "import '../helper';\n",
+    'src/helper.ts': '',
   });
   const script = `
     import { loadCatalog } from ${JSON.stringify(join(import.meta.dirname, '../../src/declaration/modules/modules.ts'))};
@@ -102,6 +105,13 @@ test('modules that Node cannot parse are reported with their line', () => {
     ['src/models/b.ts', 1, expect.stringContaining('enum is not supported')],
     ['src/models/c.ts', null, "the module cannot be loaded: Cannot find module 'src/models/missing.ts'"],
     ['src/models/d.js', 3, 'the module cannot be loaded: Unexpected end of input'],
+    ...['src/models/e.ts', 'src/models/f.ts'].map((file) => [
+      file,
+      null,
+      expect.stringMatching(
+        /Cannot find module 'src\/helper(\.js)?'\. Import "helper\.ts" instead: Node needs the extension that the file has$/,
+      ),
+    ]),
   ]);
 });
 

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { identityOf, nameOf } from '../names/class-names.ts';
 import type { Create } from '../names/create.ts';
@@ -169,11 +169,20 @@ function faultOf(dir: string, file: string, error: unknown): Fault {
   const shortened = message.replace(/ imported from \S+$/, '').replaceAll(`${resolve(dir)}${sep}`, '');
   const place = error instanceof Error ? placeIn(dir, error.stack ?? '') : null;
   const elsewhere = place && place.file !== file ? ` (loaded by ${file})` : '';
-  const remedy = error instanceof SyntaxError && hasDecorators(dir, place?.file ?? file) ? decoratorRemedy : '';
+  const isDecorated = error instanceof SyntaxError && hasDecorators(dir, place?.file ?? file);
+  const remedy = isDecorated ? decoratorRemedy : extensionRemedy(message);
   return { place, path: [file], message: `the module cannot be loaded: ${shortened}${elsewhere}${remedy}` };
 }
 
 const decoratorRemedy = '. Node cannot run decorators; start with "node --import tsx", or compile the module to JavaScript';
+
+/** Names the file that an import means, if only its extension is wrong or missing. */
+function extensionRemedy(message: string): string {
+  const [, missing] = /^Cannot find module '([^']+)'/.exec(message) ?? [];
+  if (missing === undefined) return '';
+  const meant = [missing.replace(/\.(m?)js$/, '.$1ts'), `${missing}.ts`, `${missing}.js`].find((file) => existsSync(file));
+  return meant === undefined ? '' : `. Import "${basename(meant)}" instead: Node needs the extension that the file has`;
+}
 
 function hasDecorators(dir: string, file: string): boolean {
   return /^[ \t]*@[A-Z]\w*\(/m.test(readFileSync(join(dir, file), 'utf8'));
