@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { kinds } from '../query/random-model.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
-const runs = Number(process.env.FC_RUNS ?? 8);
+const runs = Number(process.env.FC_RUNS ?? 4);
 
 const kindNames = Object.keys(kinds) as (keyof typeof kinds)[];
 
@@ -190,7 +190,7 @@ describe.each(databases)('writes on %s', (database) => {
   test('have the same effects and responses, compiled or through entities', { timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 5, maxLength: 15 }), (requests) => compare(database, requests)),
-      { numRuns: runs, examples: [[plainWrites]], ...replay },
+      { numRuns: runs, examples: [[plainWrites]], ...casesOn(database) },
     );
   });
 });

@@ -6,7 +6,7 @@ import { loadApplication } from '../../src/application.ts';
 import { prepareDatabase } from '../../src/database/prepare-database.ts';
 import type { SchemaMode } from '../../src/declaration/types.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { rowsOf } from '../support/sql.ts';
 import { startApplication } from '../support/testing.ts';
 
@@ -240,6 +240,6 @@ describe.each(databases)('on %s', (kind) => {
         await database.drop();
       }
     });
-    await fc.assert(property, { numRuns: 8, ...replay });
+    await fc.assert(property, { numRuns: 4, ...casesOn(kind) });
   });
 });

@@ -13,5 +13,5 @@ describe('SQLite with two processes', () => {
   afterAll(() => deployment?.close());
 
   describeRaces(() => deployment);
-  describeRandom(() => deployment);
+  describeRandom(() => deployment, 1);
 });

@@ -13,5 +13,5 @@ describe('SQLite with one process', () => {
   afterAll(() => deployment?.close());
 
   describeRaces(() => deployment);
-  describeRandom(() => deployment);
+  describeRandom(() => deployment, 0);
 });

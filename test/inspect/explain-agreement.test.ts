@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 
 const courses = join(import.meta.dirname, '..', '..', 'examples', 'courses');
@@ -111,7 +112,7 @@ describe.each(databases)('an explanation on %s', (kind) => {
           expect([explained.status, 409]).toContain(status);
         }
       }),
-      { numRuns: Number(process.env.FC_RUNS ?? 250), examples: examples as never },
+      { numRuns: Number(process.env.FC_RUNS ?? 125), examples: examples as never, ...casesOn(kind) },
     );
     // it was no agreement about nothing
     expect(outcomes.failed).toBe(0);

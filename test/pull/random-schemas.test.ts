@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { call } from '../cli/call.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { checkSchema, pullInto, runSql } from './databases.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 6);
+const runs = Number(process.env.FC_RUNS ?? 3);
 
 /** Column types, each with a default. */
 const types: Readonly<Record<DatabaseKind, readonly (readonly [type: string, standard: string])[]>> = {
@@ -246,7 +246,7 @@ describe.each(databases)('declarest pull on %s', (kind) => {
           await database.drop();
         }
       }),
-      { numRuns: runs, ...replay },
+      { numRuns: runs, ...casesOn(kind) },
     );
   });
 });

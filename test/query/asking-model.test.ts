@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 3);
+const runs = Number(process.env.FC_RUNS ?? 2);
 
 type Any = any;
 
@@ -446,7 +446,7 @@ describe.each(databases)('random list queries on %s', (database) => {
           await fresh.drop();
         }
       }),
-      { numRuns: runs, endOnFailure: true, ...replay },
+      { numRuns: runs, endOnFailure: true, ...casesOn(database) },
     );
   });
 });

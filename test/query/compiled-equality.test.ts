@@ -6,13 +6,13 @@ import { rootFilterOf } from '../../src/query/rows/root-filter.ts';
 import { createSerializer } from '../../src/serialization/serializer.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { jsonNameOf, parseXml } from '../support/xml.ts';
 import { fill } from './fill.ts';
 import { className, filteredUniverse, looksAtOthers, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 4);
+const runs = Number(process.env.FC_RUNS ?? 2);
 
 /** How often a read was compiled, and why not. */
 const tally = () => ({
@@ -246,14 +246,14 @@ describe.each(databases)('compiled reads on %s', (database) => {
   test('return the same bytes as entities for any models and data', { timeout: 300_000 + runs * 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(universe, (made) => compare(database, made, taken.plain)),
-      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      { numRuns: runs, ...casesOn(database), endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 
   test('apply filters that are on by default like entities do', { timeout: 300_000 + runs * 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(filteredUniverse, (made) => compare(database, made, taken.filtered)),
-      { numRuns: runs, ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      { numRuns: runs, ...casesOn(database), endOnFailure: process.env.FC_SHRINK === undefined },
     );
   });
 });

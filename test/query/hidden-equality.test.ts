@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { fill } from './fill.ts';
 import { className, modelsOf, type RowData, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
 type Any = any;
 
-const runs = Number(process.env.FC_RUNS ?? 3);
+const runs = Number(process.env.FC_RUNS ?? 2);
 /** In so many answers chance evens out. */
 const many = 500;
 
@@ -161,7 +161,12 @@ describe.each(databases)('rows hidden by their API on %s', (database) => {
   }, async () => {
     await fc.assert(
       fc.asyncProperty(hiddenUniverse, (made) => compare(database, made)),
-      { numRuns: runs, examples: known.map((made) => [made]), ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      {
+        numRuns: runs,
+        examples: known.map((made) => [made]),
+        ...casesOn(database),
+        endOnFailure: process.env.FC_SHRINK === undefined,
+      },
     );
   });
 });

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { type DatabaseKind, databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { replay } from '../support/random.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 3);
+const runs = Number(process.env.FC_RUNS ?? 2);
 
 type Any = any;
 
@@ -224,7 +224,12 @@ describe.each(databases)('pages on %s', (database) => {
           await fresh.drop();
         }
       }),
-      { numRuns: runs, examples: known.map((made) => [made]), ...replay, endOnFailure: process.env.FC_SHRINK === undefined },
+      {
+        numRuns: runs,
+        examples: known.map((made) => [made]),
+        ...casesOn(database),
+        endOnFailure: process.env.FC_SHRINK === undefined,
+      },
     );
     expect(sought).toBeGreaterThan(0);
   });
@@ -332,7 +337,7 @@ describe.each(databases)('pages during concurrent writes on %s', (database: Data
           expect(staying([...backwards.pages.toReversed().flat(), ...results])).toEqual(staying(whole));
         },
       ),
-      { numRuns: runs * 3, ...replay },
+      { numRuns: runs * 3, ...casesOn(database) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { CodeOptions } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
+import { casesOn } from '../support/random.ts';
 import { apis, counts, library, openLibrary, type RunningLibrary, views } from './fixtures/library.ts';
 
 interface BookJson {
@@ -403,7 +404,7 @@ describe.each(databases)('a list on %s', (kind) => {
             expect(new Set(walked).size).toBe(whole.count);
           },
         ),
-        { numRuns: 25 },
+        { numRuns: 13, ...casesOn(kind) },
       );
     });
   });

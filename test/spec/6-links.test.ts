@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
+import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Team = defineEntity({
@@ -363,7 +364,7 @@ describe.each(databases.flatMap((database) => [[database, 'compiled'] as const, 
               expect([name, first, key, status, json.code]).toEqual([name, first, key, 400, 'invalid_parameter']);
           },
         ),
-        { numRuns: 300 },
+        { numRuns: 150, ...casesOn(database) },
       );
       expect([...statuses].toSorted()).toEqual([200, 400]);
     });

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { type DatabaseKind, databaseKinds } from './selected-databases.ts';
 
 export const seedVariable = 'TEST_SEED';
 
@@ -20,6 +21,16 @@ fc.configureGlobal({ seed });
 
 /** `FC_PATH` goes straight to the case of a failure. */
 export const replay = process.env.FC_PATH ? { path: process.env.FC_PATH } : {};
+
+/** Random cases for `fc.assert` in a suite of one database. Each database gets other cases. Use `FC_PATH` with the seed of the failure. */
+export function casesOn(database: DatabaseKind): { readonly seed: number; readonly path?: string } {
+  return process.env.FC_PATH ? { seed, ...replay } : { seed: seed + databaseKinds.indexOf(database) };
+}
+
+/** The numbers of the random cases in a suite of one database. Each database gets other numbers. */
+export function numbersOn(database: DatabaseKind, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i * databaseKinds.length + databaseKinds.indexOf(database));
+}
 
 /** Mulberry32: the same seed gives the same numbers. */
 export class Random {
