@@ -4,6 +4,7 @@ import { Problem, problem, type Violation, violationsProblem } from '../errors.t
 import { entityKey } from '../model/identifier.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
+import { LongWork } from '../response/turn.ts';
 import { groupsOf, stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
@@ -38,9 +39,12 @@ export async function makeEntity(api: ApiRuntime, request: ApiRequest): Promise<
   const context = { action: '_index', request, groups: validationGroups(api, '_index') };
   const ofRows = async () => {
     const found: Violation[] = [];
-    for (const { entity, path } of made.rows)
+    const work = new LongWork();
+    for (const { entity, path } of made.rows) {
       for (const violation of await framework.validator.validate(entity, context, groups))
         found.push({ ...violation, propertyPath: violation.propertyPath === '' ? path : `${path}.${violation.propertyPath}` });
+      if (work.isDue) await work.pause();
+    }
     return found;
   };
   await validated(api, '_index', request, made.entity, made.violations, ofRows);

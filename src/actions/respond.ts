@@ -12,6 +12,7 @@ import { hasOneOf } from '../model/key-condition.ts';
 import { byClass, populatePlan } from '../query/entities/populate.ts';
 import { EntityVisibility, serializeVisible } from '../query/visibility/entity-visibility.ts';
 import { JsonReply } from '../response/json-reply.ts';
+import { jsonInTurns } from '../response/long-json.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
@@ -143,7 +144,8 @@ export async function answerOf(
   const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request), subjects);
   const shown = chosen(await serializeVisible(byRow ?? serializer, value, visibility), choice);
   if (rows) for (const [{ className }, key] of visibility.shownRows()) rows.embedded.push([className, key]);
-  const json = pace && isList(shown) ? await listJson(shown, pace) : JSON.stringify(shown);
+  const json =
+    pace && isList(shown) ? await listJson(shown, pace) : visibility.hasLong ? await jsonInTurns(shown) : JSON.stringify(shown);
   const planOf = (meta: EntityMetadata) =>
     byRow || value === subject ? (byRow ?? serializer).planFor(meta) : serializer.planInside(meta);
   const columns = () => columnsIn(framework, value, planOf, model, choice);

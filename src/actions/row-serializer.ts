@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { FieldPlan } from '../model/field-plan.ts';
 import type { ActiveGroups } from '../model/groups.ts';
-import type { Serializer, VisibleRows } from '../serialization/serializer.ts';
+import { type Serializer, type VisibleRows, writtenList } from '../serialization/serializer.ts';
 import type { Framework } from './start/runtime.ts';
 
 /** The result of a list: its rows alone, or with their number. */
@@ -28,7 +28,8 @@ export class RowSerializer {
   }
 
   serialize(value: unknown, rows: VisibleRows): unknown {
-    const all = (some: readonly object[]) => some.map((row) => this.of(row).serialize(row, rows));
+    const all = (some: readonly object[]) =>
+      writtenList(some, rows, (row, written) => written.push(this.of(row as object).serialize(row, rows)));
     const given = value as Rows;
     return 'results' in given ? { ...given, results: all(given.results) } : all(given);
   }

@@ -6,6 +6,7 @@ import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
+import { LongWork } from '../response/turn.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
 import {
@@ -82,19 +83,23 @@ export class Deserializer {
     const children: { readonly field: NestedField; readonly entity: object }[] = [];
     for (const { field, items, name } of split.lists) {
       await field.check(scope.request);
+      const work = new LongWork();
       for (const item of nestedItems(field, items, path + name, violations)) {
         const targets = targetsOf(field.property);
         const made = await this.#create(targets, item.body, scope, field.nested, `${item.path}.`, field);
         violations.push(...made.violations);
         rows.push({ entity: made.entity, path: item.path }, ...made.rows);
         children.push({ field, entity: made.entity });
+        if (work.isDue) await work.pause();
       }
     }
     // A constructor with parameters would be called without the invalid values.
     if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
     refuseKnown(scope.em, plan, values);
     const entity = scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object;
+    const work = new LongWork();
     for (const { entity: child, field } of children) {
+      if (work.isDue) await work.pause();
       const collection = (entity as Record<string, { add(item: object): void }>)[field.property.name as string];
       collection?.add(child);
       setOwner(scope.em, child, field.property, entity);

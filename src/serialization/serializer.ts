@@ -40,8 +40,31 @@ export interface VisibleRows {
   shows(entity: object): boolean;
   /** The same for a row of which only the key is known. */
   showsKey(meta: EntityMetadata, key: unknown): boolean;
+  /** Takes long lists, to be written after everything else. Without it, they are written at once. */
+  readonly later?: (list: LongList) => void;
   /** The value of a property that code of the model computes. The code runs once, however often the entity is written. */
   computed(entity: object, property: string, compute: () => unknown): unknown;
+}
+
+/** A list that is written item by item into an array that is in its place already. */
+export interface LongList {
+  readonly items: readonly unknown[];
+  add(item: unknown): void;
+}
+
+/** Items from which a list is long. */
+export const longList = 100;
+
+/** Writes the items of a list, later if it is long. */
+export function writtenList(
+  items: readonly unknown[],
+  rows: VisibleRows,
+  write: (item: unknown, written: unknown[]) => void,
+): unknown[] {
+  const written: unknown[] = [];
+  if (rows.later && items.length > longList) rows.later({ items, add: (item) => write(item, written) });
+  else for (const item of items) write(item, written);
+  return written;
 }
 
 const unlimited: VisibleRows = Object.freeze({
@@ -114,12 +137,10 @@ export function createSerializer(mapper: Mapper, groups: readonly string[], insi
     }
 
     function serializeItems(items: Iterable<unknown>, rows: VisibleRows): unknown[] {
-      const written: unknown[] = [];
-      for (const item of items) {
+      return writtenList(Array.isArray(items) ? items : [...items], rows, (item, written) => {
         const json = serialize(item, rows);
         if (json !== undefined || !isEntityOrReference(item)) written.push(json);
-      }
-      return written;
+      });
     }
 
     function serializeObject(value: object, rows: VisibleRows): unknown {
@@ -271,7 +292,11 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
     case 'to-many': {
       const write = compileAssociated(field.plan, serialize);
       const inOrder = orderOf(field.metadata);
-      return (value, rows) => inOrder((value as Collection<object>).getItems(false)).flatMap((item) => write(item, rows) ?? []);
+      return (value, rows) =>
+        writtenList(inOrder((value as Collection<object>).getItems(false)), rows, (item, written) => {
+          const json = write(item as object, rows);
+          if (json !== null) written.push(json);
+        });
     }
   }
 }

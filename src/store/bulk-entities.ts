@@ -14,7 +14,7 @@ import { keysAmong } from '../query/entities/keys.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { nextTurn } from '../response/turn.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
-import { FoundEntity } from './entity-store.ts';
+import { type BeforeCommit, FoundEntity } from './entity-store.ts';
 import { referringTo, touchReferring } from './inbound-versions.ts';
 import { ofItem } from './item-errors.ts';
 import type { Restriction } from './port.ts';
@@ -31,7 +31,16 @@ export class BulkEntities {
   readonly #sort: readonly SortKey[];
   readonly #executor: Executor | null;
 
-  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], executor: Executor | null) {
+  readonly #beforeCommit: BeforeCommit;
+
+  constructor(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    sort: readonly SortKey[],
+    executor: Executor | null,
+    beforeCommit: BeforeCommit,
+  ) {
+    this.#beforeCommit = beforeCommit;
     this.#mapper = mapper;
     this.#meta = meta;
     this.#sort = sort;
@@ -49,6 +58,7 @@ export class BulkEntities {
         made = await make();
         await flush(em.persist([...made]));
         await this.#reread(em, made);
+        await this.#beforeCommit(request, made, groupsOf(request, this.#mapper));
         return made;
       },
     );
@@ -72,8 +82,12 @@ export class BulkEntities {
       groupsAt,
       async (em) => {
         changed = await edit(await this.#locked(em, keys, restriction));
+        if (changed.length > chunkSize) await nextTurn();
         await flush(em);
         await this.#reread(em, changed);
+        const indexes = new Map(changed.map((entity, index) => [entity, index]));
+        for (const [groups, some] of Map.groupBy(changed, (entity) => groupsAt(indexes.get(entity) as number)))
+          await this.#beforeCommit(request, some, groups);
         return changed;
       },
     );
@@ -139,9 +153,14 @@ export class BulkEntities {
     if (keys.length === 0) return new Map();
     const platform = em.getPlatform();
     await this.#lock(em, keys, restriction);
-    const among = restriction && keysAmong(em, this.#meta, restriction, keys, this.#sort);
-    const where = { $and: [among ? isSelected(this.#meta, platform, among) : hasOneOf(this.#meta, platform, keys)] };
-    const entities = (await em.find(this.#meta.class, where as never, reading)) as object[];
+    const entities: object[] = [];
+    for (const some of chunksOf(keys)) {
+      if (keys.length > chunkSize) await nextTurn();
+      const among = restriction && keysAmong(em, this.#meta, restriction, some, this.#sort);
+      const where = { $and: [among ? isSelected(this.#meta, platform, among) : hasOneOf(this.#meta, platform, some)] };
+      entities.push(...((await em.find(this.#meta.class, where as never, reading)) as object[]));
+    }
+    if (keys.length > chunkSize) await nextTurn();
     for (const entity of entities) countLinksOf(entity);
     return new Map(entities.map((entity) => [String(entityKey(entity)), new FoundEntity(entity, this.#meta, null)]));
   }

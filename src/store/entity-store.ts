@@ -4,6 +4,7 @@ import { flush, stillReferenced } from '../change/conflict.ts';
 import { countLinksOf } from '../change/link-versions.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
+import type { ActiveGroups } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey, type Identifier } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
@@ -45,6 +46,9 @@ export class FoundEntity implements Found {
   }
 }
 
+/** Receives written entities, as they are stored, before the commit. If it throws, the write is rolled back. */
+export type BeforeCommit = (request: ApiRequest, entities: readonly object[], groups: ActiveGroups) => Promise<void>;
+
 /** Reads and writes rows of one model as entities of MikroORM. */
 export class EntityStore {
   readonly #mapper: Mapper;
@@ -52,9 +56,17 @@ export class EntityStore {
   /** Decides which rows pass a restriction to a number of rows. */
   readonly #sort: readonly SortKey[];
   readonly #mostBytes: number;
+  readonly #beforeCommit: BeforeCommit | undefined;
 
   /** `mostBytes`: the limit for the rows of a page. Beyond it, `page` throws `TooLargeError`. */
-  constructor(mapper: Mapper, meta: EntityMetadata, sort: readonly SortKey[], mostBytes = Number.POSITIVE_INFINITY) {
+  constructor(
+    mapper: Mapper,
+    meta: EntityMetadata,
+    sort: readonly SortKey[],
+    mostBytes = Number.POSITIVE_INFINITY,
+    beforeCommit?: BeforeCommit,
+  ) {
+    this.#beforeCommit = beforeCommit;
     this.#mapper = mapper;
     this.#meta = meta;
     this.#sort = sort;
@@ -92,6 +104,7 @@ export class EntityStore {
       const entity = await make();
       await flush(em.persist(entity));
       await this.#reread(em, entity);
+      await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return entity;
     });
   }
@@ -112,6 +125,7 @@ export class EntityStore {
       const result = await edit(entity);
       await flush(em);
       await this.#reread(em, entity);
+      await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return { entity, result };
     });
   }

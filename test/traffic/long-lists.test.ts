@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
+import { ApiController } from '../../src/index.ts';
 import { LongWork } from '../../src/response/turn.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
@@ -29,6 +30,11 @@ const Visit = defineEntity({
 
 const pets = 30_000;
 
+/** Makes its API read and write entities. */
+class HookedController extends ApiController {
+  override beforeSerialize(): void {}
+}
+
 describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
@@ -37,15 +43,26 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     database = await freshDatabase(kind);
     app = await startApplication({
       app_main: {
+        server: { response_limit: 2_500_000 },
         apis: {
           owner: {
             class: Owner,
             base_path: '/owner',
             actions: { _index: null, _entity: { methods: { GET: true, PATCH: true } } },
           },
+          hooked: {
+            class: Owner,
+            controller: HookedController,
+            base_path: '/hooked',
+            actions: {
+              _index: { methods: { GET: true }, bulk: { PATCH: true } },
+              _entity: { methods: { GET: true, PATCH: true } },
+            },
+          },
         },
       },
       models: [Owner, Pet, Visit],
+      controllers: [HookedController],
       databaseUrl: database.url,
     });
     const numbers =
@@ -53,9 +70,16 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
         ? `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${pets}) select i from n`
         : `select i from generate_series(1, ${pets}) as n(i)`;
     const em = app.application.mapper.em.fork();
-    await em.execute("insert into owner (id, name) values (1, 'Ada'), (2, 'Grace')");
+    await em.execute("insert into owner (id, name) values (1, 'Ada'), (2, 'Grace'), (3, 'Barbara'), (4, 'Margaret')");
     await em.execute(`insert into pet (id, name, owner_id) select i, 'pet "' || i || '"', 1 from (${numbers}) as numbers`);
-    await em.execute('insert into visit (id, pet_id) values (1, 5), (2, 5), (3, 29999)');
+    await em.execute(
+      `insert into pet (id, name, owner_id) select i + ${pets}, 'pet "' || i || '"', 3 from (${numbers}) as numbers where i <= 5000`,
+    );
+    const long = 'x'.repeat(250);
+    await em.execute(
+      `insert into pet (id, name, owner_id) select i + 50000, '${long}', 4 from (${numbers}) as numbers where i <= 9900`,
+    );
+    await em.execute('insert into visit (id, pet_id) values (1, 5), (2, 5), (3, 29999), (4, 30005)');
   });
   afterAll(async () => {
     await app.close();
@@ -68,7 +92,7 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
   test.each([
     ['GET', '/owner/1.json', undefined, (json: { pets: object[] }) => json.pets],
     ['PATCH', '/owner/1.json', { name: 'Ada' }, (json: { pets: object[] }) => json.pets],
-    ['GET', '/owner.json', undefined, (json: { results: { pets: object[] }[] }) => json.results[0]?.pets],
+    ['GET', '/owner.json?items_per_page=3', undefined, (json: { results: { pets: object[] }[] }) => json.results[0]?.pets],
   ] as const)('is complete, and other requests are served meanwhile: %s %s', async (method, path, body, petsIn) => {
     const paused = vi.spyOn(LongWork.prototype, 'pause');
     let isOver = false;
@@ -82,5 +106,51 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     expect(await health).toEqual([200, false]);
     expect(paused.mock.calls.length).toBeGreaterThan(0);
     paused.mockRestore();
+  });
+
+  const many = Array.from({ length: 5000 }, (_, i) => ({
+    id: pets + i + 1,
+    name: `pet "${i + 1}"`,
+    visits: i === 4 ? [{ id: 4 }] : [],
+  }));
+
+  test.each([
+    ['GET', '/hooked/3.json', undefined],
+    ['PATCH', '/hooked/3.json', { name: 'Barbara' }],
+    ['PATCH', '/hooked.json', [{ id: 3, name: 'Barbara' }]],
+  ] as const)('is complete if entities are read: %s %s', async (method, path, body) => {
+    const { json, status } = await app.request(method, path, body && { json: body });
+    expect(status).toBe(200);
+    expect((Array.isArray(json.results) ? json.results[0] : json).pets).toEqual(many);
+  });
+
+  test.each([
+    ['PATCH', '/hooked/4.json', { name: 'Changed' }, 'response_too_large'],
+    ['PATCH', '/hooked/1.json', { name: 'Changed' }, 'too_many_items'],
+    [
+      'PATCH',
+      '/hooked.json',
+      [
+        { id: 3, name: 'Changed' },
+        { id: 4, name: 'Changed' },
+      ],
+      'response_too_large',
+    ],
+  ] as const)('is not written if the response would be too large: %s %s', async (method, path, body, code) => {
+    const { json } = await app.request(method, path, { json: body });
+    expect(json).toMatchObject({ status: 413, code });
+    const em = app.application.mapper.em.fork();
+    expect(await em.execute('select name from owner order by id')).toEqual(
+      ['Ada', 'Grace', 'Barbara', 'Margaret'].map((name) => ({ name })),
+    );
+  });
+
+  test('is rejected if more than 10,000 entities would be read', async () => {
+    const { json } = await app.request('GET', '/hooked/1.json');
+    expect(json).toMatchObject({
+      status: 413,
+      code: 'too_many_items',
+      detail: 'the embedded list "pets" must not have more than 10000 items',
+    });
   });
 });

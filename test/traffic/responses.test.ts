@@ -61,8 +61,8 @@ describe.each(databases)('responses on %s', (kind) => {
     await database.drop();
   });
 
-  const asked = async (path: string, method = 'GET') => {
-    const { json, status } = await app.request(method, path);
+  const asked = async (path: string, method = 'GET', body?: object) => {
+    const { json, status } = await app.request(method, path, body && { json: body });
     return [status, json?.code];
   };
 
@@ -86,10 +86,8 @@ describe.each(databases)('responses on %s', (kind) => {
     expect(text.endsWith('</response>\n')).toBe(true);
   });
 
-  test.each(['note', 'entity'])('to a write are sent whatever their size: /%s', async (path) => {
-    const answer = await app.request('PATCH', `/${path}/21.json`, { json: {} });
-    expect(answer.status).toBe(200);
-    expect(answer.json.text).toHaveLength(20_000_000);
+  test.each(['note', 'entity'])('to a write of an entity are limited as well: /%s', async (path) => {
+    expect(await asked(`/${path}/21.json`, 'PATCH', {})).toEqual([413, 'response_too_large']);
   });
 
   test.each(['note', 'entity'])(

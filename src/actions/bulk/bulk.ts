@@ -22,6 +22,7 @@ import { makeEntity, validated } from '../create.ts';
 import { runHook } from '../hooks.ts';
 import { refuseUndeclared } from '../parameters.ts';
 import { checkPrecondition, refusePrecondition, requirePrecondition } from '../precondition.ts';
+import { responseLoader } from '../response-size.ts';
 import { restrictionOf } from '../restriction.ts';
 import type { ApiRuntime } from '../start/runtime.ts';
 import { BulkReply } from './bulk-reply.ts';
@@ -45,7 +46,7 @@ export class BulkActions {
     const { api: declared, framework, meta } = api;
     this.#api = api;
     this.#maxItems = maxItems;
-    this.#entities = new BulkEntities(framework.mapper, meta, declared.defaultSort, executor);
+    this.#entities = new BulkEntities(framework.mapper, meta, declared.defaultSort, executor, responseLoader(framework));
   }
 
   async run(method: BulkMethod, request: ApiRequest, store: WriteStore, format: string): Promise<JsonReply> {

@@ -28,6 +28,7 @@ import { isOverridden, restrictsQueries } from '../controller/controller-class.t
 import type { ExportPlaces } from '../export/export-places.ts';
 import { perGroups } from '../group-grants.ts';
 import { type ControllerHooks, type HookName, hookNames, hookWith, overriddenHooks } from '../hooks.ts';
+import { responseLoader } from '../response-size.ts';
 import type { BodyCheck } from './body-check.ts';
 import { grantsFor } from './grants-for.ts';
 import { ListRuntime } from './list-runtime.ts';
@@ -82,7 +83,7 @@ export function compileApi(
     : overriddenHooks(type.prototype, ApiController.prototype);
   const checks = isOverridden(type, 'checkAccess');
   const mostBytes = framework.declaration.server.responseLimit * entityShare;
-  const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes);
+  const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes, responseLoader(framework));
   const parseId = identifierParser(meta, mapper.driver.getPlatform(), 'path');
   let hooks: ControllerHooks;
   let lists: ReadonlyMap<string, (groups: ActiveGroups) => ListRuntime> = new Map();

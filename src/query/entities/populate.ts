@@ -1,6 +1,7 @@
 import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.ts';
+import { populateInSteps } from './populate-steps.ts';
 
 /**
  * Loads what a plan shows beyond the entities' own rows. It takes one statement for each association of the plan, whatever the
@@ -8,8 +9,8 @@ import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.
  */
 export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
   for (const { property, plans, owners } of wanted(em, entities, plan)) {
-    await em.populate(owners, [property] as never);
-    if (plans.length > 0) await populatePlan(em, associated(owners, property), union(plans));
+    await populateInSteps(em, owners, property);
+    if (plans.some(loadsMore)) await populatePlan(em, associated(owners, property), union(plans));
   }
 }
 
@@ -20,20 +21,31 @@ interface Wanted {
   readonly owners: object[];
 }
 
+/** Whether a plan shows anything beyond the entities' own rows. */
+function loadsMore({ variants }: FieldPlan): boolean {
+  return [...variants.values()].some((fields) => [...withinEmbeddables(fields, '')].some(({ field }) => isLoaded(field)));
+}
+
+/** Whether the value of a field is not read with the row. */
+function isLoaded(field: Field): boolean {
+  if (field.kind === 'to-one' || field.kind === 'to-many') return needsRows(field);
+  return field.kind === 'scalar' && field.metadata.lazy === true;
+}
+
 /** The properties that have to be loaded. A property that several classes inherit is loaded once. */
 function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
   const found = new Map<string, Wanted>();
   for (const [meta, group] of byClass(em, entities)) {
     for (const { field, property } of withinEmbeddables(plan.variants.get(meta) ?? [], '')) {
+      if (!isLoaded(field)) continue;
       const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
-      if (isAssociation ? !needsRows(field) : !(field.kind === 'scalar' && field.metadata.lazy)) continue;
       const { targetMeta, fieldNames, pivotTable } = field.metadata;
       // MikroORM loads lazy columns for entities of one class at a time
       const owner = isAssociation ? meta.root : meta;
       const key = JSON.stringify([owner.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
       const same = found.get(key) ?? { property, plans: [], owners: [] };
       found.set(key, same);
-      same.owners.push(...group);
+      for (const each of group) same.owners.push(each);
       if (isAssociation) same.plans.push(field.plan);
     }
   }

@@ -3,7 +3,8 @@ import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import { entityKey } from '../../model/identifier.ts';
 import { hasOneOf } from '../../model/key-condition.ts';
-import type { Serializer, VisibleRows } from '../../serialization/serializer.ts';
+import { LongWork } from '../../response/turn.ts';
+import type { LongList, Serializer, VisibleRows } from '../../serialization/serializer.ts';
 import type { RequestVisibility } from './visibility.ts';
 
 /** Keys in one statement. */
@@ -33,6 +34,9 @@ export class EntityVisibility<Request> implements VisibleRows {
   /** Values that code of the model returned in an earlier draft: the code runs once for each entity and property. */
   readonly #computed = new Map<object, Map<string, unknown>>();
   #isClosed = false;
+  #long: LongList[] = [];
+  /** Whether a list was long, so that its JSON takes several turns of the event loop. */
+  hasLong = false;
 
   readonly subjects: ReadonlySet<unknown>;
 
@@ -50,6 +54,26 @@ export class EntityVisibility<Request> implements VisibleRows {
 
   isLimited(meta: EntityMetadata): boolean {
     return this.#visibility.isLimited(meta);
+  }
+
+  readonly later = (list: LongList): void => {
+    this.hasLong = true;
+    this.#long.push(list);
+  };
+
+  /** Writes the long lists of a draft in several turns of the event loop. */
+  async writeLong(): Promise<void> {
+    const work = new LongWork();
+    for (let list = this.#long.pop(); list; list = this.#long.pop()) {
+      for (const item of list.items) {
+        list.add(item);
+        if (work.isDue) await work.pause();
+      }
+    }
+  }
+
+  get isWritten(): boolean {
+    return this.#long.length === 0;
   }
 
   computed(entity: object, property: string, compute: () => unknown): unknown {
@@ -177,9 +201,18 @@ export async function serializeVisible<Request>(
   visibility: EntityVisibility<Request>,
 ): Promise<unknown> {
   for (let draft = 0; draft < maxDrafts; draft++) {
-    const written = serializer.serialize(value, visibility);
+    const written = await draftOf(serializer, value, visibility);
     if (!(await visibility.decide())) return written;
   }
   visibility.close();
-  return serializer.serialize(value, visibility);
+  return draftOf(serializer, value, visibility);
+}
+
+function draftOf<Request>(
+  serializer: Pick<Serializer, 'serialize'>,
+  value: unknown,
+  visibility: EntityVisibility<Request>,
+): unknown {
+  const written = serializer.serialize(value, visibility);
+  return visibility.isWritten ? written : visibility.writeLong().then(() => written);
 }

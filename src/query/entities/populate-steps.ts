@@ -1,0 +1,113 @@
+import { Collection, type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../../database/mapper.ts';
+import { dialectOn } from '../../dialect/dialect.ts';
+import { problem } from '../../errors.ts';
+import { entityKey, isComposite, keyOf } from '../../model/identifier.ts';
+import { LongWork } from '../../response/turn.ts';
+
+/** Entities that are made in one turn of the event loop. */
+const stepSize = 1000;
+
+/** The most entities that one entity may embed through an association. More are possible if compiled statements read them. */
+const mostEmbedded = 10_000;
+
+/** Loads an association of entities, at most {@link stepSize} items at a time as far as their numbers are known. */
+export async function populateInSteps(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
+  const [first] = owners;
+  const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
+  const isToMany = association?.kind === ReferenceKind.ONE_TO_MANY || association?.kind === ReferenceKind.MANY_TO_MANY;
+  const counts = association && isToMany ? await countItems(em, owners, association) : null;
+  const work = new LongWork();
+  for (const step of stepsOf(owners, counts)) {
+    if (work.isDue) await work.pause();
+    const [owner] = step as [object];
+    const count = counts?.get(owner) ?? 0;
+    if (count > mostEmbedded) throw tooMany(property);
+    if (count > stepSize && association?.kind === ReferenceKind.ONE_TO_MANY) await readPages(em, owner, association, work);
+    else await em.populate([...step], [property] as never);
+    if (!counts && isToMany) for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
+  }
+}
+
+function tooMany(property: string) {
+  return problem('too_many_items', { place: `the embedded list "${property}"`, limit: mostEmbedded });
+}
+
+function itemsOf(owner: object, property: string): number {
+  const value = (owner as Record<string, unknown>)[property];
+  return value instanceof Collection && value.isInitialized() ? value.length : 0;
+}
+
+function* stepsOf(owners: readonly object[], counts: ReadonlyMap<object, number> | null): Generator<readonly object[]> {
+  let step: object[] = [];
+  let items = 0;
+  for (const owner of owners) {
+    const own = counts?.get(owner) ?? 0;
+    if (step.length >= stepSize || (step.length > 0 && items + own > stepSize)) {
+      yield step;
+      step = [];
+      items = 0;
+    }
+    step.push(owner);
+    items += own;
+  }
+  if (step.length > 0) yield step;
+}
+
+/**
+ * The number of rows that each owner has in a to-many association that is not loaded, filters aside. Null if it is unknown: a
+ * server would take a round trip to count.
+ */
+async function countItems(
+  em: RequestEntityManager,
+  owners: readonly object[],
+  { joinColumns, kind, mappedBy, name, pivotTable, targetMeta }: EntityProperty,
+): Promise<ReadonlyMap<object, number> | null> {
+  const platform = em.getPlatform();
+  const [meta] = owners.map((owner) => helper(owner).__meta as EntityMetadata);
+  if (!meta || isComposite(meta) || !targetMeta || !dialectOn(platform).connections.inProcess) return null;
+  const unread = owners.filter((owner) => {
+    const value = (owner as Record<string, unknown>)[name];
+    return helper(owner).hasPrimaryKey() && value instanceof Collection && !value.isInitialized();
+  });
+  const inverse = (targetMeta.properties as Record<string, EntityProperty>)[mappedBy as string];
+  const [table, columns] =
+    kind === ReferenceKind.ONE_TO_MANY ? [targetMeta.tableName, inverse?.fieldNames] : [pivotTable, joinColumns];
+  const [column] = columns ?? [];
+  if (unread.length === 0 || columns?.length !== 1 || column === undefined) return null;
+  const key = platform.quoteIdentifier(column);
+  const byKey = new Map(unread.map((owner) => [String(entityKey(owner, true)), owner]));
+  const counts = new Map<object, number>();
+  const keys = [...byKey.keys()];
+  for (let from = 0; from < keys.length; from += stepSize) {
+    const some = keys.slice(from, from + stepSize).map((each) => entityKey(byKey.get(each) as object, true));
+    const marks = some.map(() => '?').join(', ');
+    const sql = `select ${key} as owner, count(*) as items from ${platform.quoteIdentifier(table)} where ${key} in (${marks}) group by ${key}`;
+    for (const { items, owner } of (await em.execute(sql, some)) as { owner: unknown; items: number }[]) {
+      const found = byKey.get(String(owner));
+      if (found) counts.set(found, Number(items));
+    }
+  }
+  return counts;
+}
+
+/** Reads the items of a long one-to-many association in pages, and then makes them the content of the association. */
+async function readPages(
+  em: RequestEntityManager,
+  owner: object,
+  { mappedBy, name, orderBy, targetMeta }: EntityProperty,
+  work: LongWork,
+): Promise<void> {
+  const meta = targetMeta as EntityMetadata;
+  const keys = isComposite(meta) ? meta.primaryKeys : [keyOf(meta).name];
+  const order = [...[orderBy ?? []].flat(), Object.fromEntries(keys.map((key) => [key, 'asc']))];
+  const items: object[] = [];
+  for (;;) {
+    const options = { limit: stepSize, offset: items.length, orderBy: order };
+    const page = (await em.find(meta.class, { [mappedBy]: owner } as never, options as never)) as object[];
+    items.push(...page);
+    if (page.length < stepSize) break;
+    if (work.isDue) await work.pause();
+  }
+  (owner as Record<string, Collection<object>>)[name]?.hydrate(items, true);
+}

@@ -1,0 +1,41 @@
+import { LongWork } from './turn.ts';
+
+/** The JSON of a value, as `JSON.stringify` returns it, in several turns of the event loop. */
+export async function jsonInTurns(value: unknown): Promise<string> {
+  const work = new LongWork();
+  let json = '';
+  for (const piece of pieces(value)) {
+    json += piece;
+    if (work.isDue) await work.pause();
+  }
+  return json;
+}
+
+function* pieces(value: unknown): Generator<string> {
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      yield i === 0 ? '[' : ',';
+      yield* pieces(value[i]);
+    }
+    yield value.length === 0 ? '[]' : ']';
+  } else if (hasParts(value)) {
+    let isFirst = true;
+    for (const [name, part] of Object.entries(value)) {
+      if (part === undefined) continue;
+      yield `${isFirst ? '{' : ','}${JSON.stringify(name)}:`;
+      isFirst = false;
+      yield* pieces(part);
+    }
+    yield isFirst ? '{}' : '}';
+  } else yield JSON.stringify(value) ?? 'null';
+}
+
+/** Whether a value is a plain object with a list or an object in it. */
+function hasParts(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return false;
+  return typeof (value as { toJSON?: unknown }).toJSON !== 'function' && Object.values(value).some(isObject);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
