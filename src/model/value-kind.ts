@@ -29,10 +29,13 @@ const bareKinds: Readonly<Record<string, ValueKind>> = {
   ...named(['TimeType', 'time'], { kind: 'time' }),
   ...named(['BlobType', 'Uint8ArrayType'], { kind: 'blob' }),
   DateType: { kind: 'date' },
-  UuidType: { kind: 'uuid' },
+  ...named(['UuidType', 'uuid'], { kind: 'uuid' }),
   IntervalType: { kind: 'interval' },
   JsonType: { kind: 'json' },
 };
+
+/** JavaScript types that determine the kind of a column if its type is not known by its name. */
+const runtimeTypes: ReadonlySet<string> = new Set(['string', 'number', 'Date']);
 
 function named<Value>(names: readonly string[], value: Value): Record<string, Value> {
   return Object.fromEntries(names.map((name) => [name, value]));
@@ -73,12 +76,16 @@ export function valueKindOf(property: EntityProperty, platform: Platform): Value
     case 'datetime':
       return column === 'date' ? { kind: 'date' } : dateTime(column);
     case 'character':
+    case 'char':
       return { kind: 'string', length: property.length ?? 1, fixed: true };
     case 'string':
     case 'varchar':
       return column === 'uuid' ? { kind: 'uuid' } : { kind: 'string', length: stringLength(property, column) };
     default:
-      return { kind: 'any' };
+      // MikroORM knows the JavaScript type of names such as `timestamp` or `varchar(30)`
+      return runtimeTypes.has(property.runtimeType) && property.type !== property.runtimeType
+        ? valueKindOf({ ...property, type: property.runtimeType }, platform)
+        : { kind: 'any' };
   }
 }
 
