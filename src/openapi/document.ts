@@ -1,4 +1,5 @@
 import { metaOf } from '../model/hierarchy.ts';
+import { LongWork } from '../response/turn.ts';
 import { isHidden } from '../route/record.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
@@ -17,11 +18,31 @@ export interface Serving {
 }
 
 /** Describes every route of an application that is not hidden, from the plans that requests use. */
-export function openApiDocument(
+export function openApiDocument(described: Described, info: Info, serving: Serving = {}): OpenApiDocument {
+  const steps = documentSteps(described, info, serving);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same in several turns of the event loop. */
+export async function openApiInTurns(described: Described, info: Info, serving: Serving): Promise<OpenApiDocument> {
+  const work = new LongWork();
+  const steps = documentSteps(described, info, serving);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    if (work.isDue) await work.pause();
+  }
+}
+
+/** Yields after each model and route. */
+function* documentSteps(
   described: Described,
   info: Info,
-  { prefix = '', ownServer = true }: Serving = {},
-): OpenApiDocument {
+  { prefix = '', ownServer = true }: Serving,
+): Generator<void, OpenApiDocument> {
   const { declaration, mapper } = described;
   const records = described.records.filter((record) => !isHidden(record));
   const shown = new Set(records.map(({ api }) => api));
@@ -31,12 +52,16 @@ export function openApiDocument(
   const { describe, components, read } = writer.schemas;
   // the models of APIs get the plain names, even if another model embeds them first
   for (const { groups, meta } of apis) read.prefer(meta, groups.read);
-  for (const { groups, meta } of apis) read.of(meta, groups.read);
+  for (const { groups, meta } of apis) {
+    read.of(meta, groups.read);
+    yield;
+  }
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) {
     const path = operation.record.path.replace('{_format}', operation.format);
     paths[path] ??= {};
     paths[path][operation.method.toLowerCase()] = writer.describe(operation);
+    yield;
   }
   const tags = apis.map(({ name, basePath, class: model, description, meta }) => ({
     name,
@@ -44,6 +69,12 @@ export function openApiDocument(
   }));
   const others = new Set(records.filter(({ api }) => api === null).map(ownerOf));
   const responses = writer.sharedResponses();
+  const schemas = components.schemas();
+  const shownSchemas: Record<string, JsonSchema> = {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    shownSchemas[name] = { ...schema, examples: [exampleOf(schema, schemas)] };
+    yield;
+  }
   return {
     openapi: '3.1.1',
     info: { ...info },
@@ -53,7 +84,7 @@ export function openApiDocument(
     components: {
       ...writer.headers.components(),
       responses,
-      schemas: withExamples(components.schemas()),
+      schemas: shownSchemas,
       securitySchemes: writer.securitySchemes,
     },
   };
@@ -65,10 +96,4 @@ function serverAt(url: string): JsonSchema {
   if (names.length === 0) return { url };
   const variables = Object.fromEntries(names.map((name) => [name, { default: name }]));
   return { url: url.replace(/\/:(\w+)/g, '/{$1}'), variables };
-}
-
-function withExamples(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]),
-  );
 }

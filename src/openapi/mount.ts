@@ -45,8 +45,8 @@ export function mountDescription(
 
   if (path !== null) {
     const document = once(async () => {
-      const { openApiDocument } = await import('./document.ts');
-      const text = JSON.stringify(openApiDocument(described, info, { prefix, ownServer: health !== null }));
+      const { openApiInTurns } = await import('./document.ts');
+      const text = JSON.stringify(await openApiInTurns(described, info, { prefix, ownServer: health !== null }));
       return new StaticResponse(text, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' });
     });
     serve(path, async (request, reply) => (await document()).send(request, reply));
