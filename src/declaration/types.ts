@@ -301,8 +301,6 @@ export interface CorsDeclaration extends Omit<NonNullable<Section<'server'>['cor
 
 export type CompressDeclaration = Exclude<Section<'server'>['compress'], boolean>;
 
-export type MetricsDeclaration = NonNullable<ServerDeclaration['metrics']>;
-
 /** Paths; null: not served. */
 export type HealthDeclaration = NonNullable<Section<'server'>['health']>;
 
