@@ -50,8 +50,7 @@ function sqlite(name: string): FreshDatabase {
  */
 async function postgresql(name: string): Promise<FreshDatabase> {
   const server = inject('postgresUrl');
-  const used = await onServer(server, async (client) => {
-    await client.query('create table if not exists unused_database (name text primary key)').catch(ignoreRace);
+  const used = await onMaintenance(server, async (client) => {
     const { rows } = await client.query(
       'delete from unused_database where name = (select name from unused_database limit 1 for update skip locked) returning name',
     );
@@ -63,13 +62,13 @@ async function postgresql(name: string): Promise<FreshDatabase> {
   });
   const url = new URL(server);
   url.pathname = `/${used}`;
-  const destroy = () => onServer(server, async (client) => void (await client.query(removing(used))));
+  const destroy = () => onMaintenance(server, async (client) => void (await client.query(removing(used))));
   return { url: url.href, drop: () => release(server, url.href, used), destroy };
 }
 
 /** Empties a database for another test, or removes it if that fails. */
 async function release(server: string, url: string, name: string): Promise<void> {
-  await onServer(server, async (client) => {
+  await onMaintenance(server, async (client) => {
     try {
       await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
       await client.query(`alter database ${name} reset all`);
@@ -98,6 +97,38 @@ const emptied = `
 /** On PostgreSQL, concurrent `create table if not exists` can fail. */
 function ignoreRace(error: { code?: string }): void {
   if (error.code !== '23505' && error.code !== '42P07') throw error;
+}
+
+/** Connections of this process to maintenance databases. Opening one takes longer than the work on it. */
+const maintenance = new Map<string, Promise<Client>>();
+let lastWork: Promise<unknown> = Promise.resolve();
+
+/** Works on the maintenance database, after what this process has asked for before. */
+function onMaintenance<Result>(server: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+  const result = lastWork.then(async () => work(await maintenanceOf(server)));
+  lastWork = result.catch(() => {});
+  return result;
+}
+
+function maintenanceOf(server: string): Promise<Client> {
+  const open = maintenance.get(server);
+  if (open) return open;
+  const opening = openMaintenance(server);
+  maintenance.set(server, opening);
+  opening.catch(() => maintenance.delete(server));
+  return opening;
+}
+
+async function openMaintenance(server: string): Promise<Client> {
+  const client = new Client({ connectionString: server });
+  const forget = () => maintenance.delete(server);
+  // the server stops at the end of the run
+  client.on('error', forget).on('end', forget);
+  await client.connect();
+  // it keeps no process running; the types lack the method
+  (client as unknown as { unref(): void }).unref();
+  await client.query('create table if not exists unused_database (name text primary key)').catch(ignoreRace);
+  return client;
 }
 
 async function onServer<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
