@@ -33,9 +33,12 @@ const sharing = [
   'declaration',
   'dialect',
   'docs',
+  'explorer',
+  'groups',
   'inspect',
   'model',
   'openapi',
+  'pull',
   'query',
   'response',
   'route',
@@ -79,23 +82,31 @@ const countsAll = process.env.DECLAREST_COVERAGE === 'all';
  * cores, and a test that fails is repeated twice, because another tenant of the machine can take the processor away for seconds.
  */
 const timed = [
-  'test/attacks/{2-guessing,4-fairness,4-rate-table,4-resources,8-caching,10-consumption}.test.ts',
-  'test/browser/**/*.test.ts',
+  'test/attacks/{4-fairness,4-rate-table,4-resources,10-consumption}.test.ts',
+  'test/browser/docs-site.test.ts',
   'test/chaos/**/*.test.ts',
   'test/cli/{database-away,decorated-models,dev,init-application,lean-start,migrate-processes,odd-input,scale-out,schema,serve,workers}.test.ts',
   'test/dialect/postgresql/{pgbouncer,pgpool,replica,replica-reads}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
   'test/docs/{examples,how-to,migrations}.test.ts',
   'test/explorer/explain.test.ts',
-  'test/explorer/**/*.browser.test.ts',
   'test/formats/**/*.test.ts',
   'test/hosts/runtimes.test.ts',
   'test/inspect/{access-suite,access-suite-groups}.test.ts',
-  'test/openapi/generated-clients.test.ts',
   'test/query/long-reads.test.ts',
   'test/telemetry/{tracing,worker-metrics}.test.ts',
-  'test/traffic/**/*.test.ts',
+  'test/traffic/{overload,responses}.test.ts',
 ];
+
+/** Files about time that share a process. */
+const timedTogether = [
+  'test/attacks/{2-guessing,8-caching}.test.ts',
+  'test/browser/{cors,pages}.test.ts',
+  'test/explorer/**/*.browser.test.ts',
+  'test/openapi/generated-clients.test.ts',
+  'test/traffic/{compression,cors,gate,health,limits,protocol,rate-limit,request-id}.test.ts',
+];
+const allTimed = [...timed, ...timedTogether];
 
 /** Files that share a process, although their folder does not. */
 const mixed = ['test/engine/**/*.test.ts', 'examples/*/test/**/*.test.ts'];
@@ -104,14 +115,14 @@ const mixed = ['test/engine/**/*.test.ts', 'examples/*/test/**/*.test.ts'];
 const projects = [
   {
     extends: true as const,
-    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart, ...timed], isolate: false },
+    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart, ...allTimed], isolate: false },
   },
   {
     extends: true as const,
     test: {
       name: 'together',
       include: [...sharing, ...mixed],
-      exclude: [...configDefaults.exclude, ...apart, ...counted, ...timed],
+      exclude: [...configDefaults.exclude, ...apart, ...counted, ...allTimed],
       isolate: false,
     },
   },
@@ -120,7 +131,7 @@ const projects = [
     test: {
       name: 'alone',
       include: ['test/**/*.test.ts'],
-      exclude: [...configDefaults.exclude, ...sharing, ...mixed, ...timed],
+      exclude: [...configDefaults.exclude, ...sharing, ...mixed, ...allTimed],
     },
   },
   {
@@ -128,12 +139,23 @@ const projects = [
     test: {
       name: 'apart',
       include: apart.filter((file) => !file.startsWith('test/access/')),
-      exclude: [...configDefaults.exclude, ...timed],
+      exclude: [...configDefaults.exclude, ...allTimed],
     },
   },
   {
     extends: true as const,
     test: { name: 'timed', include: timed, retry: 2, maxWorkers: cores, sequence: { groupOrder: 1 } },
+  },
+  {
+    extends: true as const,
+    test: {
+      name: 'timed together',
+      include: timedTogether,
+      isolate: false,
+      retry: 2,
+      maxWorkers: cores,
+      sequence: { groupOrder: 1 },
+    },
   },
   { extends: true as const, test: { name: 'counted apart', include: apart.filter((file) => file.startsWith('test/access/')) } },
 ];
