@@ -13,6 +13,8 @@ export async function main(argv: readonly string[], io?: Io): Promise<number> {
   process.once('exit', failUnfinished);
   const code = await run(argv, processIo());
   process.off('exit', failUnfinished);
+  // An exit would cut off what a slow reader of a pipe has not taken yet. Logs, on stderr, must not delay the stop of a server.
+  await new Promise((resolve) => process.stdout.write('', resolve));
   // A timer or connection that a module of the application left open must not keep a finished command.
   setTimeout(() => process.exit(code), 200).unref();
   return code;

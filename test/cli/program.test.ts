@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { command } from '../../scripts/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { call } from './call.ts';
 import { run } from './spawned.ts';
@@ -93,6 +94,16 @@ describe('help', () => {
 
 test('the version is the version of the package', async () => {
   for (const name of ['--version', '-v']) expect(await call([name])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+});
+
+test('a slow reader of a pipe gets all of a long output', async () => {
+  const example = join(root, 'examples', 'courses');
+  const { out } = await call(['openapi', example]);
+  // more than a pipe can hold
+  expect(out.length).toBeGreaterThan(100_000);
+  const script = '"$0" "$1" openapi "$2" | (sleep 4; cat)';
+  const piped = execFileSync('sh', ['-c', script, process.execPath, command, example], { encoding: 'utf8' });
+  expect(piped.length).toBe(out.length);
 });
 
 describe('wrong arguments', () => {
