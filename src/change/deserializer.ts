@@ -110,7 +110,9 @@ export class Deserializer {
   /** Sets on an entity the fields that were sent, or all of them. */
   async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
     const plan = this.planFor(metaOfEntity(this.#mapper, entity));
+    const work = new LongWork();
     const { values, violations } = await this.#read(plan, body, entity, mode, scope);
+    if (work.isDue) await work.pause();
     const assigned: Record<string, unknown> = {};
     for (const field of plan.fields.values()) {
       if (!Object.hasOwn(values, field.property)) continue;

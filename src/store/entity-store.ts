@@ -15,6 +15,7 @@ import { countOf, keysAmong, orderedKeys } from '../query/entities/keys.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
+import { LongWork } from '../response/turn.ts';
 import { touchReferring } from './inbound-versions.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
@@ -101,8 +102,11 @@ export class EntityStore {
   async create(request: ApiRequest, make: () => Promise<object>): Promise<object> {
     const { em } = stateOf(request, this.#mapper);
     return inTransaction(em, async () => {
+      const work = new LongWork();
       const entity = await make();
+      if (work.isDue) await work.pause();
       await flush(em.persist(entity));
+      if (work.isDue) await work.pause();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return entity;
@@ -122,8 +126,11 @@ export class EntityStore {
     return inTransaction(em, async () => {
       const entity = await this.#lockRow(request, em, admission);
       if (!entity) return null;
+      const work = new LongWork();
       const result = await edit(entity);
+      if (work.isDue) await work.pause();
       await flush(em);
+      if (work.isDue) await work.pause();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return { entity, result };
