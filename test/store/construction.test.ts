@@ -70,11 +70,11 @@ class Ruled extends RuledSchema.class {
   override state = 'draft';
   #tagged = 0;
 
-  validate(): { propertyPath: string; message: string }[] {
+  validate(): { propertyPath: string; title: string }[] {
     calls.validate++;
     this.#tagged = (this.tag as unknown as { name: string } | null)?.name.length ?? 0;
     this.size = this.title.length + this.#tagged;
-    return this.state === 'wrong' ? [{ propertyPath: 'state', message: 'is wrong' }] : [];
+    return this.state === 'wrong' ? [{ propertyPath: 'state', title: 'is wrong' }] : [];
   }
 }
 RuledSchema.setClass(Ruled as never);

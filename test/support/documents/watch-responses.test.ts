@@ -23,8 +23,11 @@ test('an undescribed response fails only the test that requested it', async () =
     expect((await app.inject('/v1/thing.json')).json()).toMatchObject({ count: 0 });
     expect((await app.inject('/elsewhere')).statusCode).toBe(404);
     expect(await takeObjections()).toEqual([]);
-    await app.inject({ url: '/v1/thing.json', headers: { strange: '1' } });
-    expect(await takeObjections()).toEqual([expect.stringContaining('GET /thing.json: the status 299 is not described')]);
+    // the test fails again when it is repeated
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      await app.inject({ url: '/v1/thing.json', headers: { strange: '1' } });
+      expect(await takeObjections()).toEqual([expect.stringContaining('GET /thing.json: the status 299 is not described')]);
+    }
   } finally {
     await app.close();
   }
