@@ -220,7 +220,7 @@ function modelsOf(spec: ApplicationSpec): Map<string, Any> {
         model.type && { discriminatorColumn: 'type', discriminatorValue: model.name.toLowerCase() }),
       properties,
     } as Any);
-    made.set(model.name, withGetters(schema, model));
+    made.set(model.name, withCode(schema, model));
   }
   return new Map([...made, ...all]);
 }
@@ -252,8 +252,8 @@ function grouped(property: Any, { groups, hidden, json, name }: PropertySpec): A
   return hidden ? made.hidden() : made;
 }
 
-function withGetters(schema: Any, { getters, name }: ModelSpec): Any {
-  if (getters.length === 0) return schema;
+function withCode(schema: Any, { getters, name, ruled }: ModelSpec): Any {
+  if (getters.length === 0 && !ruled) return schema;
   const Model = class extends schema.class {};
   Object.defineProperty(Model, 'name', { value: name });
   for (const getter of getters) {
@@ -264,6 +264,7 @@ function withGetters(schema: Any, { getters, name }: ModelSpec): Any {
       },
     });
   }
+  if (ruled) Model.prototype.validate = () => [];
   schema.setClass(Model);
   return Model;
 }

@@ -52,6 +52,8 @@ export interface ModelSpec {
   /** Its APIs hide the rows that are not shown. */
   readonly restricted: boolean;
   readonly versioned: boolean;
+  /** Has rules, which get the rows that a body refers to. */
+  readonly ruled: boolean;
 }
 
 export interface GroupsSpec {
@@ -181,6 +183,7 @@ export function randomApplication(seed: number): ApplicationSpec {
       links: [],
       restricted: random.is(0.4),
       versioned: random.is(0.3),
+      ruled: random.is(0.6),
       ...more,
     };
   };
@@ -192,7 +195,10 @@ export function randomApplication(seed: number): ApplicationSpec {
     getters: [],
   });
   const models = [
-    model('Ware', { embedded: [embedded()], links: [toSpot, link('to-many', 'Label'), link('to-one', 'Beast')] }),
+    model('Ware', {
+      embedded: random.is(0.5) ? [embedded()] : [],
+      links: [toSpot, link('to-many', 'Label'), link('to-one', 'Beast')],
+    }),
     model('Label', {}),
     model('Spot', {
       links: [link('reverse', 'Ware', toSpot.name), link('to-one', 'Label')],
