@@ -63,8 +63,9 @@ const courseSchema = defineEntity({
 class Course extends courseSchema.class {
   addPupil(pupil: Pupil): unknown {
     count('addPupil');
-    if (this.mode === 'waiting') {
-      this.closed = 9;
+    if (this.mode === 'waiting' || this.mode === 'waiting for MikroORM') {
+      this.closed += this.#items.length + this.#items.getItems().filter(({ note }) => note).length;
+      if (this.mode !== 'waiting') pupil.name = 'renamed';
       return meanwhile();
     }
     const open = this.#openOf(pupil);
@@ -281,6 +282,31 @@ describe.each(databases)('methods that keep items in rows of their own on %s', (
     expect((await send('POST', course, id)).status).toBe(400);
     expect((await app.request('GET', `/course/${course}.json`)).json.closed).toBe(0);
   });
+
+  test.each(['waiting', 'waiting for MikroORM'])(
+    'run again if others change the owner or a row meanwhile, mode %s',
+    async (mode) => {
+      const em = app.application.mapper.em.fork();
+      const course = await courseOf('plain');
+      const { id } = (await send('POST', course, 1)).json;
+      await em.nativeUpdate(Course, { id: course } as never, { mode } as never);
+      const others: [() => Promise<unknown>, closed: number][] = [
+        [() => em.nativeUpdate(Enrolment, { id } as never, { note: 'changed' } as never), 2],
+        [() => em.nativeUpdate(Course, { id: course } as never, { place: null } as never), 4],
+        [() => em.insert(Enrolment, { course, pupil: 2, began: 'today' } as never), 7],
+      ];
+      for (const [change, closed] of others) {
+        calls.clear();
+        meanwhile = async () => {
+          meanwhile = async () => undefined;
+          await change();
+        };
+        expect((await send('POST', course, 3)).status).toBe(200);
+        expect([closed, calls.get('addPupil')]).toEqual([closed, 2]);
+        expect((await app.request('GET', `/course/${course}.json`)).json.closed).toBe(closed);
+      }
+    },
+  );
 
   test('respect a limit and enrol nobody twice under concurrent requests', async () => {
     for (let round = 0; round < 6; round++) {

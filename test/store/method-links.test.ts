@@ -58,7 +58,9 @@ class Team extends schema.class {
     const players = this.players as unknown as Collection<PlayerRow>;
     switch (this.mode) {
       case 'waiting':
-        this.size = 9;
+      case 'waiting for MikroORM':
+        this.size = 10 + players.length;
+        if (this.mode !== 'waiting') player.since = 'changed';
         await meanwhile();
         return undefined;
       case 'counting':
@@ -302,6 +304,19 @@ describe.each(databases)('add and remove methods on %s', (kind) => {
     meanwhile = () => app.application.mapper.em.fork().nativeDelete(Player, { id });
     expect((await send('POST', team, id)).status).toBe(400);
     expect((await shown(team)).size).toBe(0);
+  });
+
+  test.each(['waiting', 'waiting for MikroORM'])('run again if others link an item meanwhile, mode %s', async (mode) => {
+    const team = await teamOf(mode);
+    const em = app.application.mapper.em.fork();
+    meanwhile = async () => {
+      meanwhile = async () => undefined;
+      await em.execute('insert into team_players (team_id, player_id) values (?, 2)', [team]);
+    };
+    calls.clear();
+    expect((await send('POST', team, 1)).status).toBe(200);
+    expect(calls.get('addPlayer')).toBe(2);
+    expect((await shown(team)).size).toBe(11);
   });
 
   test('may change the item, and run once', async () => {

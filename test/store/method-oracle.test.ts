@@ -179,7 +179,7 @@ describe.each(databases)(`random methods that add and remove on %s (TEST_SEED=${
     }
   };
 
-  test('do the same in cases that differed once', async () => {
+  test.each([true, false])('do the same in cases that differed once, with orphanRemoval: %s', async (orphanRemoval) => {
     const make: Step = ['make', {}];
     const cases: readonly (readonly Step[])[] = [
       // a new row, and a stored one, that get another owner
@@ -192,6 +192,7 @@ describe.each(databases)(`random methods that add and remove on %s (TEST_SEED=${
       // a row that is not in the association when the method ends
       [make, ['clear'], ['return', 'made']],
       [make, ['drop', 2], ['return', 'dropped']],
+      [['drop', 0]],
       // rows that refer to a removed one
       [
         ['make', { parent: 0 }],
@@ -202,7 +203,7 @@ describe.each(databases)(`random methods that add and remove on %s (TEST_SEED=${
         ['drop', 0],
       ],
     ];
-    const features = { ...plain, orphanRemoval: true, selfReference: true };
+    const features = { ...plain, orphanRemoval, selfReference: true };
     await withBoth(features, async (rows, entities) => {
       const different: unknown[] = [];
       for (const steps of cases) {
