@@ -1,6 +1,7 @@
 import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
 import { problem } from '../errors.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
+import { hasAccessor } from '../model/own-code.ts';
 import { byClass, populatePlan } from '../query/entities/populate.ts';
 import { LongWork } from '../response/turn.ts';
 import type { BeforeCommit } from '../store/entity-store.ts';
@@ -40,7 +41,8 @@ function* sizes(entity: object, plan: FieldPlan, isLimited: (meta: EntityMetadat
   for (const [own, fields] of plan.variants) {
     if (own.class !== meta.class || plan.normalizations?.get(own)) continue;
     for (const field of fields) {
-      if (field.normalization || field.metadata.serializer) continue;
+      // code of the model runs once, for the response
+      if (field.normalization || field.metadata.serializer || hasAccessor(meta, field.property)) continue;
       yield field.name.length;
       yield* sizesOf(field, (entity as Record<string, unknown>)[field.property], isLimited);
     }

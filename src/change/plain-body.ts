@@ -2,7 +2,7 @@ import { type EntityMetadata, type EntityProperty, isRaw, ReferenceKind } from '
 import type { Mapper } from '../database/mapper.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
-import { constructionOf, constructionReason, initialValues } from '../model/construction.ts';
+import { constructionOf, constructionReason, type InitialValue, initialValues } from '../model/construction.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import {
   compositeIn,
@@ -51,6 +51,9 @@ interface PlainField extends Column {
   propertyValue(json: unknown, context: InstanceContext): unknown;
 }
 
+/** By model, found at startup: to find out, the constructor is called. */
+const constructionReasons = new WeakMap<EntityMetadata, string | null>();
+
 /**
  * Reads bodies that contain only valid values of plain columns, and plain references. All other bodies, above all invalid ones,
  * are left to the deserializer, which reads or rejects them.
@@ -90,7 +93,13 @@ export class PlainBody {
 
   /** Why MikroORM has to construct new entities; null if statements alone can write what the constructor sets. */
   get constructionReason(): string | null {
-    return constructionReason(this.#meta, ({ property, value }) => this.newColumnOf(property.name as string, value) !== null);
+    let reason = constructionReasons.get(this.#meta);
+    if (reason === undefined) {
+      const isStored = ({ property, value }: InitialValue) => this.newColumnOf(property.name as string, value) !== null;
+      reason = constructionReason(this.#meta, isStored);
+      constructionReasons.set(this.#meta, reason);
+    }
+    return reason;
   }
 
   /** The column of a property that code has set; null if a statement alone cannot write it. */

@@ -176,8 +176,6 @@ describe.each(databases)('lists and groups by role on %s', (kind) => {
     });
 
     test('POST runs the constructor and the rules of a model once for each item', async () => {
-      // before the first row of a class, one more is constructed for its initial values
-      expect((await send('POST', '/ticket.json', [{ text: 'first', note: 'n' }], payroll)).status).toBe(201);
       const before = constructed;
       const list = Array.from({ length: 10 }, (_, i) => ({ text: `t${i}`, note: 'n' }));
       running.app.statements.length = 0;
@@ -188,7 +186,7 @@ describe.each(databases)('lists and groups by role on %s', (kind) => {
       if (compiledReads) expect(running.app.statements.some((sql) => /_rows/.test(sql))).toBe(true);
       const refused = await send('POST', '/ticket.json', [{ text: 'a' }, { text: 'bad' }, { text: 'b', note: 'bad' }], payroll);
       expect(refused.json.violations.map(({ propertyPath }: Any) => propertyPath)).toEqual(['[1].text', '[2].note']);
-      expect((await send('GET', '/ticket.json', undefined, null)).json.count).toBe(11);
+      expect((await send('GET', '/ticket.json', undefined, null)).json.count).toBe(10);
     });
 
     test('POST refuses a field of a group that is not granted like an unknown field', async () => {
