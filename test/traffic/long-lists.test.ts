@@ -6,18 +6,31 @@ import { databases, type FreshDatabase, freshDatabase } from '../support/databas
 import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
+const pets = 30_000;
+
+/** A condition that an association has beyond the reference. */
+const firstPets = { id: { $lte: pets + 3000 } };
+
 const Owner = defineEntity({
   name: 'Owner',
   properties: {
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read', 'write'),
     pets: () => p.oneToMany(Pet).mappedBy('owner').groups('read'),
+    first: () => p.oneToMany(Pet).mappedBy('owner').where(firstPets).groups('first'),
+    few: () =>
+      p
+        .oneToMany(Pet)
+        .mappedBy('owner')
+        .where({ id: { $lte: 2 } })
+        .groups('few'),
+    last: () => p.oneToMany(Pet).mappedBy('owner').orderBy({ id: 'desc' }).groups('last'),
   },
 });
 const Pet = defineEntity({
   name: 'Pet',
   properties: {
-    id: p.integer().primary().groups('read'),
+    id: p.integer().primary().groups('read', 'first', 'few', 'last'),
     name: p.string().groups('read'),
     owner: () => p.manyToOne(Owner),
     visits: () => p.oneToMany(Visit).mappedBy('pet').groups('read'),
@@ -27,8 +40,6 @@ const Visit = defineEntity({
   name: 'Visit',
   properties: { id: p.integer().primary().groups('read'), pet: () => p.manyToOne(Pet) },
 });
-
-const pets = 30_000;
 
 /** Makes its API read and write entities. */
 class HookedController extends ApiController {
@@ -49,6 +60,27 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
             class: Owner,
             base_path: '/owner',
             actions: { _index: null, _entity: { methods: { GET: true, PATCH: true } } },
+          },
+          first: {
+            class: Owner,
+            controller: HookedController,
+            base_path: '/first',
+            groups: { read: ['first'] },
+            actions: { _index: null, _entity: { methods: { GET: true } } },
+          },
+          few: {
+            class: Owner,
+            controller: HookedController,
+            base_path: '/few',
+            groups: { read: ['few'] },
+            actions: { _index: null, _entity: { methods: { GET: true } } },
+          },
+          last: {
+            class: Owner,
+            controller: HookedController,
+            base_path: '/last',
+            groups: { read: ['last'] },
+            actions: { _index: null, _entity: { methods: { GET: true } } },
           },
           hooked: {
             class: Owner,
@@ -122,6 +154,14 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     const { json, status } = await app.request(method, path, body && { json: body });
     expect(status).toBe(200);
     expect((Array.isArray(json.results) ? json.results[0] : json).pets).toEqual(many);
+  });
+
+  test('has the order and the condition of its association if entities are read', async () => {
+    const ids = many.map(({ id }) => ({ id }));
+    expect((await app.request('GET', '/first/3.json')).json).toEqual({ first: ids.slice(0, 3000) });
+    expect((await app.request('GET', '/last/3.json')).json).toEqual({ last: ids.toReversed() });
+    // of 30,000 rows that refer to the owner, the condition leaves few
+    expect((await app.request('GET', '/few/1.json')).json).toEqual({ few: [{ id: 1 }, { id: 2 }] });
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { dialectOn } from '../../dialect/dialect.ts';
 import { problem } from '../../errors.ts';
 import { entityKey, isComposite, keyOf } from '../../model/identifier.ts';
 import { LongWork } from '../../response/turn.ts';
+import { isFiltered } from './filters.ts';
 
 /** Entities that are made in one turn of the event loop. */
 const stepSize = 1000;
@@ -17,15 +18,17 @@ export async function populateInSteps(em: RequestEntityManager, owners: readonly
   const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
   const isToMany = association?.kind === ReferenceKind.ONE_TO_MANY || association?.kind === ReferenceKind.MANY_TO_MANY;
   const counts = association && isToMany ? await countItems(em, owners, association) : null;
+  const isWhole = association !== undefined && holdsAllRows(association);
   const work = new LongWork();
   for (const step of stepsOf(owners, counts)) {
     if (work.isDue) await work.pause();
     const [owner] = step as [object];
     const count = counts?.get(owner) ?? 0;
-    if (count > mostEmbedded) throw tooMany(property);
-    if (count > stepSize && association?.kind === ReferenceKind.ONE_TO_MANY) await readPages(em, owner, association, work);
+    if (isWhole && count > mostEmbedded) throw tooMany(property);
+    if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association, work);
     else await em.populate([...step], [property] as never);
-    if (!counts && isToMany) for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
+    if (isToMany && !(isWhole && counts))
+      for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
   }
 }
 
@@ -91,23 +94,42 @@ async function countItems(
   return counts;
 }
 
-/** Reads the items of a long one-to-many association in pages, and then makes them the content of the association. */
-async function readPages(
+/** Whether an association holds all rows that refer to its owner. */
+function holdsAllRows({ filters, targetMeta, where }: EntityProperty): boolean {
+  return !where && !filters && targetMeta !== undefined && !isFiltered(targetMeta);
+}
+
+function canReadByKeys({ fixedOrder, kind, mappedBy, targetMeta }: EntityProperty): boolean {
+  if (kind !== ReferenceKind.ONE_TO_MANY || !mappedBy || !targetMeta || fixedOrder) return false;
+  return !isComposite(targetMeta) && !keyOf(targetMeta).customType && !keyOf(targetMeta).targetMeta;
+}
+
+/**
+ * Reads the items of a long one-to-many association in parts, and then makes them the content of the association. One statement
+ * selects the keys of all: others may change the association meanwhile.
+ */
+async function readByKeys(
   em: RequestEntityManager,
   owner: object,
   { mappedBy, name, orderBy, targetMeta }: EntityProperty,
   work: LongWork,
 ): Promise<void> {
   const meta = targetMeta as EntityMetadata;
-  const keys = isComposite(meta) ? meta.primaryKeys : [keyOf(meta).name];
-  const order = [...[orderBy ?? []].flat(), Object.fromEntries(keys.map((key) => [key, 'asc']))];
+  const key = keyOf(meta).name;
+  const order = [...[orderBy ?? []].flat(), { [key]: 'asc' }];
+  const query = em.createQueryBuilder(meta.class).select([key] as never);
+  const rows = await query
+    .where({ [mappedBy]: owner } as never)
+    .orderBy(order as never)
+    .execute('all');
+  const keys = (rows as Record<string, unknown>[]).map((row) => row[key]);
   const items: object[] = [];
-  for (;;) {
-    const options = { limit: stepSize, offset: items.length, orderBy: order };
-    const page = (await em.find(meta.class, { [mappedBy]: owner } as never, options as never)) as object[];
-    items.push(...page);
-    if (page.length < stepSize) break;
+  for (let from = 0; from < keys.length; from += stepSize) {
     if (work.isDue) await work.pause();
+    const some = keys.slice(from, from + stepSize);
+    const found = (await em.find(meta.class, { [key]: { $in: some }, [mappedBy]: owner } as never)) as object[];
+    const byKey = new Map(found.map((item) => [String(entityKey(item)), item]));
+    for (const each of some) items.push(...[byKey.get(String(each)) ?? []].flat());
   }
   (owner as Record<string, Collection<object>>)[name]?.hydrate(items, true);
 }
