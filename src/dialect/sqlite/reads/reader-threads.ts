@@ -254,8 +254,9 @@ export class ReaderThread {
   async ask(question: Question): Promise<Reply> {
     if (this.#failure) throw this.#failure;
     const { promise, reject, resolve } = Promise.withResolvers<Reply>();
+    // throws if a parameter cannot be sent to a thread
+    if (this.#pending.length === 0) this.#send(question);
     this.#pending.push({ question, reject, resolve });
-    if (this.#pending.length === 1) this.#send(question);
     return promise;
   }
 
@@ -280,6 +281,21 @@ export class ReaderThread {
     void this.#worker.terminate();
   }
 
+  /** Sends the next question, or lets the thread rest. */
+  #proceed(): void {
+    for (let next = this.#pending[0]; next; next = this.#pending[0]) {
+      try {
+        this.#send(next.question);
+        return;
+      } catch (error) {
+        this.#pending.shift();
+        next.reject(error);
+      }
+    }
+    if (this.#isEnding) this.#worker.postMessage(null);
+    else this.#worker.unref();
+  }
+
   #fail(error: Error): void {
     this.#failure ??= error;
     for (const { reject } of this.#pending.splice(0)) reject(error);
@@ -295,14 +311,12 @@ export class ReaderThread {
       return;
     }
     const pending = this.#pending.shift();
-    const [next] = this.#pending;
-    if (next) this.#send(next.question);
-    else if (this.#isEnding) this.#worker.postMessage(null);
-    else this.#worker.unref();
-    if (typeof message === 'object' && 'rows' in message && this.#parts.length > 0) {
-      pending?.resolve({ ...message, rows: [...this.#parts, message.rows].flat() });
-      this.#parts = [];
-    } else if (typeof message === 'object' && 'error' in message)
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#proceed();
+    if (typeof message === 'object' && 'rows' in message && parts.length > 0)
+      pending?.resolve({ ...message, rows: [...parts, message.rows].flat() });
+    else if (typeof message === 'object' && 'error' in message)
       pending?.reject(Object.assign(new Error(message.error.message), message.error.properties));
     else pending?.resolve(message);
   }
