@@ -21,10 +21,13 @@ function* pieces(value: unknown): Generator<string> {
   } else if (hasParts(value)) {
     let isFirst = true;
     for (const [name, part] of Object.entries(value)) {
-      if (part === undefined) continue;
-      yield `${isFirst ? '{' : ','}${JSON.stringify(name)}:`;
+      const isLong = Array.isArray(part) || hasParts(part);
+      const text = isLong ? '' : (JSON.stringify(part) as string | undefined);
+      // JSON leaves out what it cannot hold, such as a function
+      if (text === undefined) continue;
+      yield `${isFirst ? '{' : ','}${JSON.stringify(name)}:${text}`;
       isFirst = false;
-      yield* pieces(part);
+      if (isLong) yield* pieces(part);
     }
     yield isFirst ? '{}' : '}';
   } else yield JSON.stringify(value) ?? 'null';
