@@ -153,16 +153,6 @@ describe('declarest access --save and --diff', () => {
     expect(err).toContain('was saved outside production');
   });
 
-  test('exit with 2 if the application has an error, because nothing was compared', async () => {
-    const directory = smallApplication();
-    await call(['access', directory, '--save']);
-    edit(directory, 'config/app_main.yaml', '_entity: null', '_entitty: null');
-    const { code, err, out } = await call(['access', directory, '--diff']);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('_entitty');
-    expect((await call(['access', directory])).code).toBe(1);
-  });
-
   test('print JSON and Markdown', async () => {
     const directory = smallApplication();
     await call(['access', directory, '--save']);

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { AccessMatrix } from '../../inspect/compare/matrix.ts';
 import { type Command, type Given, isGiven, optionValue } from '../command.ts';
-import { ApplicationFailure, CallFailure, messageOf, tell } from '../failure.ts';
+import { ApplicationFailure, CallFailure, messageOf } from '../failure.ts';
 import { type Io, outputStyleOf, say } from '../io.ts';
 import { openApplication } from '../open-application.ts';
 import { comparisonMarkdown, matrixMarkdown } from '../text/access-markdown.ts';
@@ -26,21 +26,14 @@ export default {
   exitCodes: {
     0: 'success; with --diff: nothing was opened',
     1: 'with --diff: something was opened; otherwise: error in the application',
-    2: 'wrong command line; with --diff also: the baseline is missing, or the application has an error',
+    2: 'wrong command line, or the baseline is missing',
   },
   example: 'declarest access my-application --diff',
 
   async run(given, io) {
     const format = formatOf(given);
     const baseline = baselineOf(given, io);
-    const isDiff = isGiven(given, 'diff');
-    const application = await openApplication(baseline.dir, io).catch((error: unknown) => {
-      if (!isDiff) throw error;
-      tell(error, io);
-      return null;
-    });
-    // as with diff and grep, 1 is a result, and 2 means that there is none
-    if (!application) return 2;
+    const application = await openApplication(baseline.dir, io);
     const { accessMatrix } = await import('../../inspect/compare/matrix.ts');
     const matrix = accessMatrix(application);
     const { baselineName } = await import('../../inspect/compare/baseline.ts');
@@ -48,7 +41,7 @@ export default {
     const shown = baseline.file || join(baseline.dir ?? '', baselineName);
     if (isGiven(given, 'save')) return save(matrix, file, shown, io);
     const remedy = ['declarest access', baseline.dir, '--save', baseline.file].filter(Boolean).join(' ');
-    if (isDiff) return diff(matrix, { file, shown, remedy }, format, io);
+    if (isGiven(given, 'diff')) return diff(matrix, { file, shown, remedy }, format, io);
     if (format === 'json') say(io.stdout, JSON.stringify(matrix, null, 2));
     else if (format === 'markdown') io.stdout.write(matrixMarkdown(matrix));
     else for (const line of matrixLines(matrix, outputStyleOf(io.stdout, io.env))) say(io.stdout, line);
