@@ -18,7 +18,6 @@ import { createMapper, type MapperOptions } from './database/create-mapper.ts';
 import type { Mapper } from './database/mapper.ts';
 import type { DeclaredOrm } from './database/orm/declared-orm.ts';
 import { isModel } from './database/orm/is-model.ts';
-import type { OnSchemaChange } from './database/schema/update.ts';
 import type { OnStatement } from './database/statements-of.ts';
 import type { AppMain, Routes } from './declaration/define-apis.ts';
 import { catalogFromCode, loadCatalog, loadConfigModules, loadContainer, withModels } from './declaration/modules/modules.ts';
@@ -108,8 +107,8 @@ export interface Application {
   readonly warnings: readonly Warning[];
   readonly seed: ((em: EntityManager) => unknown) | null;
   readonly compiledReads: boolean;
-  /** Called with the statements that changed the schema at startup. Default: they are logged. */
-  readonly onSchemaChange?: OnSchemaChange;
+  /** Called with every statement that changes the schema at startup. Default: it is logged. */
+  readonly onSchemaChange?: (sql: string) => void;
   /** Called with each message about migrations at startup. Default: it is logged. */
   readonly onMigration?: (line: string) => void;
   readonly onStatement: OnStatement | undefined;

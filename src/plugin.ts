@@ -115,11 +115,11 @@ export async function mountApplication(
   const authenticators = await authenticatorsOf(application, (message) => app.log.warn(message));
   try {
     const extensions = addSearchIndexes(mapper, declaration.apis);
-    const onSchemaChange =
-      application.onSchemaChange ?? ((statements) => app.log.info({ statements }, 'changed the schema of the database'));
+    const onStatement =
+      application.onSchemaChange ?? ((sql: string) => app.log.info({ sql }, 'changed the schema of the database'));
     const onNews = application.onMigration ?? ((line: string) => app.log.warn(line));
     const { directory } = application;
-    await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onSchemaChange, onNews });
+    await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
   } catch (error) {
     // an application that does not start has no onClose hook
     await mapper.close().catch(() => undefined);

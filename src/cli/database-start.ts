@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '../application.ts';
 import { databaseLabel } from '../database/database-label.ts';
-import type { LogLevel } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { isUnavailable } from '../response/problem-document.ts';
@@ -49,24 +48,13 @@ export async function untilReached(application: Application, stopped: Promise<vo
   }
 }
 
-/**
- * The same application, which reports schema changes and a new database to `onNews`. A failing seed gets its own message. The
- * statements of a new database are only counted, unless the log level includes debug messages.
- */
-export function withDatabaseNews(
-  application: Application,
-  onNews: (line: string) => void,
-  level: LogLevel = application.declaration.server.log.level,
-): Application {
+/** The same application, which reports schema changes and a new database to `onNews`. A failing seed gets its own message. */
+export function withDatabaseNews(application: Application, onNews: (line: string) => void): Application {
   const { declaration, seed } = application;
   const label = databaseLabel(declaration.database.url);
-  const isDetailed = level === 'debug' || level === 'trace';
   return {
     ...application,
-    onSchemaChange: (statements, isNew) => {
-      if (isNew && !isDetailed) onNews(summaryOf(statements));
-      else for (const sql of statements) onNews(`schema: ${sql.replace(/\s*\n\s*/g, ' ')}`);
-    },
+    onSchemaChange: (sql) => onNews(`schema: ${sql.replace(/\s*\n\s*/g, ' ')}`),
     onMigration: onNews,
     // A seed runs only on a new database, so it also reports one if the application has no seed.
     seed: async (em) => {
@@ -86,9 +74,4 @@ export function withDatabaseNews(
       onNews(`created the database ${label} and ran src/seed`);
     },
   };
-}
-
-function summaryOf(statements: readonly string[]): string {
-  const tables = statements.filter((sql) => /^create table /i.test(sql)).length;
-  return `schema: created ${tables} ${tables === 1 ? 'table' : 'tables'}; LOG_LEVEL=debug prints the statements`;
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { DatabaseDeclaration, SchemaMode } from '../declaration/types.ts';
 import { dialectOf, type Seed } from '../dialect/dialect.ts';
 import type { Mapper } from './mapper.ts';
-import type { OnSchemaChange } from './schema/update.ts';
 
 export interface PreparationOptions {
   /** The application's directory, with its migrations. Default: the working directory. */
@@ -11,7 +10,8 @@ export interface PreparationOptions {
   readonly seed: Seed;
   /** Extensions that indexes of a PostgreSQL database need. */
   readonly extensions?: readonly string[] | undefined;
-  readonly onSchemaChange?: OnSchemaChange | undefined;
+  /** Called with each statement that changed the schema. */
+  readonly onStatement?: ((sql: string) => void) | undefined;
   /** Called with each line about migrations: progress and warnings. */
   readonly onNews?: ((line: string) => void) | undefined;
 }
@@ -43,11 +43,11 @@ async function schemaMode(mapper: Mapper, { schema }: DatabaseDeclaration, { onN
 async function updateDatabase(
   mapper: Mapper,
   { url }: DatabaseDeclaration,
-  { extensions = [], onSchemaChange = () => undefined, seed }: PreparationOptions,
+  { extensions = [], onStatement = () => undefined, seed }: PreparationOptions,
 ): Promise<void> {
   if (await dialectOf(mapper).schema.isAsCreated(mapper)) return;
   const { updateSchema } = await import('./schema/update.ts');
-  await updateSchema(mapper, { extensions, onStatements: onSchemaChange, seed, url });
+  await updateSchema(mapper, { extensions, onStatement, seed, url });
 }
 
 /** A warning about pending or missing migrations; null if there is nothing to do. */

@@ -80,9 +80,7 @@ describe.each(databases)('an application of decorated models on %s', (kind) => {
 
   test.each(ways)('is served with %s', async (_title, prepare, env) => {
     // tsx looks for tsconfig.json in the working directory
-    // prints the statements that make the schema
-    const serving = { ...env, AGENCY_DATABASE: database.url, LOG_LEVEL: 'debug' };
-    const spawned = start(['serve', '--port', '0'], { cwd: prepare(), env: serving });
+    const spawned = start(['serve', '--port', '0'], { cwd: prepare(), env: { ...env, AGENCY_DATABASE: database.url } });
     const address = await addressOf(spawned);
     const call = async (method: string, path: string, body?: object) => {
       const response = await fetch(address + path, {

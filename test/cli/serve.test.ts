@@ -55,7 +55,7 @@ describe('a served application', () => {
     expect(first.printed.err).toBe(
       [
         'created the database sqlite:var/app.db and ran src/seed',
-        'schema: created 1 table; LOG_LEVEL=debug prints the statements',
+        'schema: create table `person` (`id` integer not null primary key autoincrement, `name` text not null);',
         'PUBLIC  GET,POST /api/person.{_format}  app_api_single_person__index',
         'PUBLIC  GET,HEAD /api/person/{id}.{_format}  app_api_single_person__entity',
         'development mode (NODE_ENV is not set)',
@@ -71,15 +71,6 @@ describe('a served application', () => {
     second.child.kill('SIGINT');
     expect(await second.ended).toMatchObject({ code: 0, signal: null });
     expect(second.printed.err).not.toContain('created');
-  });
-
-  test('prints each statement of a new schema only for the log level debug', async () => {
-    const server = start(['serve', smallApplication(), ...anyPort], { env: { LOG_LEVEL: 'debug' } });
-    await addressOf(server);
-    server.child.kill('SIGTERM');
-    await server.ended;
-    expect(server.printed.err).toContain('schema: create table `person` (');
-    expect(server.printed.err).not.toContain('schema: created');
   });
 
   test('lists only public routes as PUBLIC', async () => {

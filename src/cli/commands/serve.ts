@@ -164,10 +164,10 @@ async function prepareOnce(application: Application, io: Io): Promise<void> {
   const { prepareDatabase } = await import('../../database/prepare-database.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
   const { addSearchIndexes } = await import('../../query/list/search-index.ts');
-  const noted = withDatabaseNews(application, (line) => say(io.stderr, line), logLevel(io.env));
-  const { declaration, directory, mapper, onMigration: onNews, onSchemaChange, seed } = noted;
+  const noted = withDatabaseNews(application, (line) => say(io.stderr, line));
+  const { declaration, directory, mapper, onMigration: onNews, onSchemaChange: onStatement, seed } = noted;
   const extensions = addSearchIndexes(mapper, declaration.apis);
-  await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onSchemaChange, onNews });
+  await prepareDatabase(mapper, declaration.database, { directory, seed, extensions, onStatement, onNews });
 }
 
 /** Runs a part of the start, and closes the database if it fails. */
@@ -200,7 +200,7 @@ async function start(
   const { serverOf } = await import('../../server.ts');
   const { withDatabaseNews } = await import('../database-start.ts');
   const news: string[] = [];
-  const noted = withDatabaseNews(application, (line) => news.push(line), level);
+  const noted = withDatabaseNews(application, (line) => news.push(line));
   const logger = { stream: io.stderr, ...(level && { level }) };
   const starting = 'preparing the database and the server';
   const app = await withProgress(io, starting, () => orClose(application, () => serverOf(noted, { logger }, parts)));

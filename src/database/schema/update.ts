@@ -7,15 +7,12 @@ import { schemaComparison } from './compare.ts';
 import { type Difference, hasDefault } from './differences.ts';
 import { faultOf, lineOf, SchemaErrors } from './schema-errors.ts';
 
-/** Called with the statements that changed the schema, and whether the database was new. */
-export type OnSchemaChange = (statements: readonly string[], isNew: boolean) => void;
-
 export interface UpdateOptions {
   readonly seed: Seed;
   /** Extensions that indexes of a PostgreSQL database need. */
   readonly extensions: readonly string[];
-  /** Called with the statements after all of them are committed, unless there are none. */
-  readonly onStatements: OnSchemaChange;
+  /** Called with each statement after all of them are committed. */
+  readonly onStatement: (sql: string) => void;
   /** The address of the database, for messages. */
   readonly url: string;
 }
@@ -32,7 +29,7 @@ interface Plan {
  * Adds tables, columns and indexes that the models have and the database lacks, and seeds a new database. If anything else is
  * needed or an addition fails, nothing is changed, and one error with all such problems is thrown.
  */
-export async function updateSchema(mapper: Mapper, { extensions, onStatements, seed, url }: UpdateOptions): Promise<void> {
+export async function updateSchema(mapper: Mapper, { extensions, onStatement, seed, url }: UpdateOptions): Promise<void> {
   const { schema } = dialectOf(mapper);
   const compare = schemaComparison(mapper);
   const plan = async (): Promise<Plan> => {
@@ -48,7 +45,6 @@ export async function updateSchema(mapper: Mapper, { extensions, onStatements, s
     };
   };
   let ran: readonly string[] = [];
-  let created = false;
   await schema.change(mapper, plan, async (em, { needsValues, refusals, statements }, isNew) => {
     const wanted = [...(await schema.missingExtensions(em, extensions)), ...statements];
     const failures = [...refusals];
@@ -56,9 +52,8 @@ export async function updateSchema(mapper: Mapper, { extensions, onStatements, s
     if (failures.length > 0) throw new SchemaErrors(failures, url, needsValues ? valuesRemedy(url) : null);
     if (isNew) await seed?.(em);
     ran = wanted;
-    created = isNew;
   });
-  if (ran.length > 0) onStatements(ran, created);
+  for (const sql of ran) onStatement(sql);
 }
 
 /** Runs a statement in a savepoint, so that the transaction can continue if it fails. Returns the error. */
