@@ -134,7 +134,7 @@ describe.each(databases)('the transaction of a change on %s', (kind) => {
 
   test('begins with the first write of a handler, which waits for other writers like any request', async () => {
     after.length = 0;
-    // longer than the time after which code that waits for its own transaction is told so
+    // longer than code may wait for its own transaction
     const first = app.request('POST', '/plain/2/several.json', { json: { hold: 1200 } });
     await vi.waitUntil(() => after.at(-1) === 'still within', { timeout: 10_000 });
     const second = app.request('POST', '/plain/3/several.json', { json: {} });

@@ -43,8 +43,8 @@ export function conditionOf(query: AnyQueryBuilder, meta: EntityMetadata): RowCo
 }
 
 /**
- * The same on the rows under another alias, for a query that was not built, which stays as it is; null otherwise. Such a query only
- * compares columns of its model, so the alias is all that differs.
+ * The same under another alias, if the query was not built, and without building it; null otherwise. Such a query only compares
+ * columns of its model, so only the alias differs.
  */
 export function conditionUnder(query: AnyQueryBuilder, meta: EntityMetadata, alias: string): RowCondition | null {
   const shape = deferredShape(query);
