@@ -4,7 +4,11 @@ export interface Report {
   numFailedTests: number;
   numPendingTests: number;
   numTodoTests: number;
-  testResults: readonly { status: string; assertionResults: readonly { status: string }[] }[];
+  testResults: readonly {
+    name: string;
+    status: string;
+    assertionResults: readonly { status: string; fullName: string; failureMessages: readonly string[] }[];
+  }[];
 }
 
 /** The final counts of a run, and its failures outside of tests. */
@@ -12,6 +16,8 @@ export interface Summary {
   passed: number;
   failed: number;
   reasons: string[];
+  /** Lines about the tests that failed first and passed when repeated. */
+  flaky: string[];
 }
 
 /**
@@ -34,7 +40,14 @@ export function summarize(run: { checked: boolean; built: boolean; tested: boole
   if (!tested && failed === 0) add(1, 'coverage, or an error outside of any test: see the output above');
   if (!checked) add(1, 'npm run check: see its output above');
   if (!built) add(1, 'npm run build: see its output above');
-  return { passed, failed, reasons };
+  return { passed, failed, reasons, flaky: report?.testResults.flatMap(flakyTests) ?? [] };
+}
+
+/** A repeated test keeps the messages of its failures. */
+function flakyTests({ name, assertionResults }: Report['testResults'][number]): string[] {
+  return assertionResults
+    .filter(({ status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
+    .map(({ fullName, failureMessages }) => `${name}: ${fullName}: ${failureMessages[0]?.split('\n', 1)[0]}`);
 }
 
 function brokeOutsideTests(file: Report['testResults'][number]): boolean {

@@ -35,7 +35,8 @@ const [checked, ...printed] = await checking;
 console.log(printed.join(''));
 const report = existsSync(reportFile) ? JSON.parse(readFileSync(reportFile, 'utf8')) : undefined;
 
-const { passed, failed, reasons } = summarize({ checked, built, tested, report });
+const { passed, failed, reasons, flaky } = summarize({ checked, built, tested, report });
+if (flaky.length > 0) console.log(['passed only when repeated:', ...flaky].join('\n  '));
 for (const reason of reasons) console.log(`failed: ${reason}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { type PartReport, type Report, summarize, summarizePart } from '../../scripts/summary.ts';
 
+const result = (status: string, ...failureMessages: string[]) => ({ status, fullName: `that ${status}`, failureMessages });
+
 const report = (changes: Partial<Report> = {}): Report => ({
   numPassedTests: 12,
   numFailedTests: 0,
   numPendingTests: 0,
   numTodoTests: 0,
-  testResults: [{ status: 'passed', assertionResults: [{ status: 'passed' }] }],
+  testResults: [{ name: 'a', status: 'passed', assertionResults: [result('passed')] }],
   ...changes,
 });
 
@@ -16,15 +18,19 @@ describe('the closing count', () => {
       passed: 12,
       failed: 0,
       reasons: [],
+      flaky: [],
     });
   });
 
   test('is the count of the tests if only tests fail', () => {
-    const testResults = [{ status: 'failed', assertionResults: [{ status: 'failed' }, { status: 'failed' }] }];
+    const testResults = [
+      { name: 'a', status: 'failed', assertionResults: [result('failed', 'Error: no'), result('failed', 'Error: no')] },
+    ];
     expect(summarize({ checked: true, built: true, tested: false, report: report({ numFailedTests: 2, testResults }) })).toEqual({
       passed: 12,
       failed: 2,
       reasons: [],
+      flaky: [],
     });
   });
 
@@ -44,7 +50,7 @@ describe('the closing count', () => {
         checked: true,
         built: true,
         tested: false,
-        report: report({ testResults: [{ status: 'failed', assertionResults: [] }] }),
+        report: report({ testResults: [{ name: 'a', status: 'failed', assertionResults: [] }] }),
       },
       /could not be run/,
     ],
@@ -58,6 +64,20 @@ describe('the closing count', () => {
     const { failed, reasons } = summarize(run);
     expect(failed).toBe(1);
     expect(reasons).toEqual([expect.stringMatching(reason)]);
+  });
+});
+
+test('tests that passed only when repeated are listed with their first failure', () => {
+  const testResults = [
+    {
+      name: '/test/lock.test.ts',
+      status: 'passed',
+      assertionResults: [result('passed'), result('passed', 'Error: timed out\n    at lock', 'Error: closed')],
+    },
+  ];
+  expect(summarize({ checked: true, built: true, tested: true, report: report({ testResults }) })).toMatchObject({
+    failed: 0,
+    flaky: ['/test/lock.test.ts: that passed: Error: timed out'],
   });
 });
 
