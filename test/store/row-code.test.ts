@@ -13,6 +13,14 @@ const Owner = defineEntity({
     data: p.json<{ level: number }>().nullable(),
   },
 });
+const Cover = defineEntity({
+  name: 'Cover',
+  embeddable: true,
+  properties: {
+    color: p.string().groups('read'),
+    note: p.string().hidden().nullable(),
+  },
+});
 const Page = defineEntity({
   name: 'Page',
   properties: {
@@ -29,6 +37,7 @@ const schema = defineEntity({
     size: p.integer().default(0).groups('read'),
     printed: p.datetime(3).nullable().groups('read'),
     data: p.json<{ level: number }>().nullable().groups('read'),
+    cover: p.embedded(Cover).groups('read'),
     owner: () => p.manyToOne(Owner).nullable().groups('read', 'write'),
     pages: () => p.oneToMany(Page).mappedBy('book').groups('read'),
   },
@@ -39,6 +48,7 @@ class Book extends schema.class {
   async validate() {
     const pages = this.pages as unknown as Collection<{ text: string }>;
     const owner = this.owner as unknown as { name: string };
+    if (this.title === 'noting') this.cover.note = 'noted';
     if (this.title === 'counting') this.size = (await pages.loadItems()).length;
     if (this.title === 'rewriting') for (const page of await pages.loadItems()) page.text = 'rewritten';
     if (this.title === 'naming' || this.title === 'renaming') {
@@ -57,7 +67,7 @@ describe.each(databases)('rules that load more than their own row, on %s', (kind
   beforeAll(async () => {
     database = await freshDatabase(kind);
     app = await startApplication({
-      models: [Owner, Page, Book],
+      models: [Cover, Owner, Page, Book],
       app_main: {
         database: { url: database.url, schema: 'update' },
         apis: { book: { class: Book, base_path: '/book', actions: { _entity: { methods: { GET: true, PATCH: true } } } } },
@@ -69,7 +79,15 @@ describe.each(databases)('rules that load more than their own row, on %s', (kind
       { id: 1, name: 'one', ...rest },
       { id: 2, name: 'another', ...rest },
     ]);
-    await em.insert(Book, { id: 1, title: 'a', size: 0, owner: 1, printed: new Date(0), data: { level: 1 } } as never);
+    await em.insert(Book, {
+      id: 1,
+      title: 'a',
+      size: 0,
+      owner: 1,
+      printed: new Date(0),
+      data: { level: 1 },
+      cover: { color: 'red', note: null },
+    } as never);
     await em.insertMany(Page, ['p', 'q'].map((text, i) => ({ id: i + 1, text, book: 1 })) as never);
   });
   afterAll(async () => {
@@ -95,6 +113,7 @@ describe.each(databases)('rules that load more than their own row, on %s', (kind
   test.each([
     ['an item of an association', 'rewriting'],
     ['a referenced row', 'renaming'],
+    ['a hidden field of an embeddable', 'noting'],
   ])('return 500 and write nothing if they change %s', async (_, title) => {
     const before = await stored();
     expect((await patch({ title })).status).toBe(500);

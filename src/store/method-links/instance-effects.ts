@@ -34,17 +34,18 @@ export class InstanceEffects {
   /** The properties of an object that have changed since. */
   changesOf(instance: object): string[] {
     const { contents, meta, names } = this.#snapshots.get(instance) as InstanceSnapshot;
-    const changed = names.filter((name, i) => contentOf(valueIn(instance, name)) !== contents[i]);
+    const changed = names.filter((name, i) => !isSame(contentOf(valueIn(instance, name)), contents[i]));
     const now = Object.keys(instance);
     if (now.length > names.length) changed.push(...now.filter((name) => !names.includes(name) && isSet(valueIn(instance, name))));
     return changed.filter((name) => Object.hasOwn(meta.properties, name));
   }
 
-  /** Whether code has changed a property that is not `expected` to change. */
-  isMore(expected: (instance: object, name: string) => boolean): boolean {
+  /** Whether code has changed a property that is not `expected` to change, in any object but one. */
+  isMore(expected: (instance: object, name: string) => boolean, except?: object): boolean {
     // a reference that code has loaded is managed by MikroORM from then on
     for (const { instance } of this.#snapshots.values())
-      if (isInstance(instance) && this.changesOf(instance).some((name) => !expected(instance, name))) return true;
+      if (instance !== except && isInstance(instance) && this.changesOf(instance).some((name) => !expected(instance, name)))
+        return true;
     return false;
   }
 
@@ -167,12 +168,24 @@ function valueIn(instance: object, name: string): unknown {
   return (instance as Record<string, unknown>)[name];
 }
 
-/** A value that differs if the given one was changed, even inside. */
+/** A value that differs if the given one was changed, even inside. No code of the application runs for it. */
 function contentOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
+  if (isEmbeddable(value)) return Object.entries(value).flatMap(([name, part]) => [name, contentOf(part)]);
+  if (Array.isArray(value) && value.some(isEmbeddable)) return value.map(contentOf);
   if (value instanceof Date) return value.getTime();
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
   if (value instanceof Collection) return value.isDirty() ? Symbol('changed') : value;
   if (Utils.isEntity(value, true)) return value;
   return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part));
+}
+
+function isSame(content: unknown, other: unknown): boolean {
+  if (!Array.isArray(content) || !Array.isArray(other)) return content === other;
+  return content.length === other.length && content.every((part, i) => isSame(part, other[i]));
+}
+
+/** Whether a value is an embeddable, whose `toJSON` leaves out hidden properties, and calls serializers. */
+function isEmbeddable(value: unknown): boolean {
+  return (value as { readonly __meta?: EntityMetadata } | null | undefined)?.__meta?.embeddable === true;
 }
