@@ -37,11 +37,14 @@ export interface VisibilityRule<Request> {
 export class Visibility<Request> {
   readonly #rules: VisibilityRule<Request>[] = [];
   readonly #limits = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
+  readonly #subjectRules = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
   readonly #open = new Map<EntityMetadata, boolean>();
+  readonly #sources = new Map<EntityMetadata, RowSource>();
 
   add(rule: VisibilityRule<Request>): void {
     this.#rules.push(rule);
     this.#limits.clear();
+    this.#subjectRules.clear();
     this.#open.clear();
   }
 
@@ -65,7 +68,32 @@ export class Visibility<Request> {
     }
     return limits;
   }
+
+  /** Those of them whose voters read a row to decide about it. */
+  subjectRulesOf(own: EntityMetadata): readonly VisibilityRule<Request>[] {
+    let rules = this.#subjectRules.get(own);
+    if (!rules) {
+      rules = this.limitsOf(own).filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
+      this.#subjectRules.set(own, rules);
+    }
+    return rules;
+  }
+
+  /** The table of a class, as conditions on its rows refer to it. */
+  sourceOf(mapper: Mapper, meta: EntityMetadata): RowSource {
+    let source = this.#sources.get(meta);
+    if (!source) {
+      const platform = mapper.driver.getPlatform();
+      const alias = platform.quoteIdentifier(rootAlias).toString();
+      const table = tableOf(mapper, meta);
+      source = { table, from: `${table} as ${alias}`, keys: keyColumnsOf(meta, platform, alias) };
+      this.#sources.set(meta, source);
+    }
+    return source;
+  }
 }
+
+type RowSource = Pick<SeenRows, 'table' | 'from' | 'keys'>;
 
 /** Loads the rows of a class by key, as objects for voters. */
 export type LoadSubjects = (meta: EntityMetadata, keys: readonly unknown[]) => Promise<ReadonlyMap<string, object>>;
@@ -111,7 +139,7 @@ export class RequestVisibility<Request> {
   /** Whether a row's class and visibility follow from its key: it can be of one class only, and no voter has to read it. */
   isDecidedByKey(meta: EntityMetadata): boolean {
     const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-    return isAlone && this.#subjectRulesOf(meta).length === 0;
+    return isAlone && this.#options.visibility.subjectRulesOf(meta).length === 0;
   }
 
   /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
@@ -145,7 +173,7 @@ export class RequestVisibility<Request> {
     try {
       const seen: (readonly SeenRows[] | null)[] = [];
       for (const meta of classes) {
-        if (this.#subjectRulesOf(meta).length > 0) return null;
+        if (this.#options.visibility.subjectRulesOf(meta).length > 0) return null;
         const rows = (await this.isOpen(meta))
           ? null
           : (await this.queriesOf(meta)).map(({ query, rule }) => this.#rowsOf(query, rule.meta));
@@ -164,20 +192,12 @@ export class RequestVisibility<Request> {
     const condition = conditionOf(query, meta);
     const bindable = condition && bindableText(condition, this.#dialect);
     if (!bindable) return null;
-    const platform = this.#options.mapper.driver.getPlatform();
-    const alias = platform.quoteIdentifier(rootAlias);
-    const keys = keyColumnsOf(meta, platform, alias.toString());
-    const table = tableOf(this.#options.mapper, meta);
     const under = (other: string) => {
       const own = conditionUnder(query, meta, other);
       return own && bindableText(own, this.#dialect);
     };
-    return { table, from: `${table} as ${alias}`, keys, condition: bindable, isOfRowAlone: condition.isOfRowAlone, under };
-  }
-
-  /** The rules whose voters read a row to decide about it. */
-  #subjectRulesOf(meta: EntityMetadata): VisibilityRule<Request>[] {
-    return this.#options.visibility.limitsOf(meta).filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
+    const { mapper, visibility } = this.#options;
+    return { ...visibility.sourceOf(mapper, meta), condition: bindable, isOfRowAlone: condition.isOfRowAlone, under };
   }
 
   /** The texts of those keys that the caller sees. All keys are of exactly one class. */
@@ -226,7 +246,7 @@ export class RequestVisibility<Request> {
       for (const rule of limits) if (!shown.has(rule)) shown.set(rule, (await this.#shownBy(rule, keys)).length > 0);
       seen.set(own, isOpen || limits.some((rule) => shown.get(rule) === true));
     }
-    if (!classes.some((own) => seen.get(own) || this.#subjectRulesOf(own).length > 0)) return null;
+    if (!classes.some((own) => seen.get(own) || this.#options.visibility.subjectRulesOf(own).length > 0)) return null;
     return async (own, entity) => {
       const known = this.#knownOf(own);
       const isSeen = known.get(text) ?? (seen.get(own) || (await this.#isAdmitted(own, entity)));
@@ -240,7 +260,7 @@ export class RequestVisibility<Request> {
     const limits = this.#options.visibility.limitsOf(own);
     const shown = await Promise.all(limits.map((rule) => this.#shownBy(rule, keys)));
     for (const text of shown.flat()) decided.set(text, true);
-    const subjectRules = this.#subjectRulesOf(own);
+    const subjectRules = this.#options.visibility.subjectRulesOf(own);
     const hidden = [...keys].filter(([text]) => !decided.get(text));
     if (subjectRules.length === 0 || hidden.length === 0) return decided;
     const subjects = await load(
@@ -256,7 +276,8 @@ export class RequestVisibility<Request> {
 
   /** Whether a voter that reads a row lets the caller see it. */
   async #isAdmitted(own: EntityMetadata, subject: object): Promise<boolean> {
-    for (const rule of this.#subjectRulesOf(own)) if (await rule.admits(this.#options.request, subject)) return true;
+    for (const rule of this.#options.visibility.subjectRulesOf(own))
+      if (await rule.admits(this.#options.request, subject)) return true;
     return false;
   }
 
