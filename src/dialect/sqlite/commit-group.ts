@@ -34,6 +34,7 @@ export class CommitGroup {
   readonly #writing: Writing;
   #pending: Pending[] = [];
   #isScheduled = false;
+  readonly #deferredChecks = new DeferredChecks();
 
   constructor(writing: Writing) {
     this.#writing = writing;
@@ -104,7 +105,7 @@ export class CommitGroup {
       for (const { reject } of group) reject(error);
       return group.length;
     }
-    const outcomes = committed(group, writer);
+    const outcomes = committed(group, writer, this.#deferredChecks);
     if (outcomes === null) {
       for (const each of group) await settle(each, () => this.#transaction(each.run));
       return group.length;
@@ -142,10 +143,28 @@ export class CommitGroup {
   }
 }
 
-/** Runs writes and commits the transaction; null if nothing was committed. */
-function committed(group: readonly Pending[], db: DatabaseSync): Outcome[] | null {
+/**
+ * Foreign keys that SQLite checks with the commit only. In a shared transaction, a write would see rows that refer to nothing, and
+ * could repair what another write has broken.
+ */
+class DeferredChecks {
+  #schemaVersion: unknown;
+  #exist = false;
+
+  areIn(db: DatabaseSync): boolean {
+    const version = db.prepare('pragma schema_version').get()?.schema_version;
+    if (version !== this.#schemaVersion) {
+      this.#exist = db.prepare("select 1 from sqlite_schema where sql like '%initially%deferred%'").get() !== undefined;
+      this.#schemaVersion = version;
+    }
+    return this.#exist;
+  }
+}
+
+/** Runs the first writes and commits the transaction; null if nothing was committed. */
+function committed(group: readonly Pending[], db: DatabaseSync, deferredChecks: DeferredChecks): Outcome[] | null {
   try {
-    const outcomes = outcomesOf(group, db);
+    const outcomes = outcomesOf(deferredChecks.areIn(db) ? group.slice(0, 1) : group, db);
     if (outcomes) db.exec('commit');
     return outcomes;
   } catch {

@@ -15,8 +15,9 @@ let dialect: SqliteFileDialect;
 beforeEach(async () => {
   dialect = new SqliteFileDialect(join(temporary.directory, `${files++}.db`));
   await dialect.write((db) =>
-    db.exec(`create table parent (id integer primary key);
-      create table child (id integer primary key, parent_id integer references parent deferrable initially deferred)`),
+    db.exec(
+      'create table parent (id integer primary key); create table child (id integer primary key, parent_id integer references parent)',
+    ),
   );
 });
 afterEach(async () => {
@@ -35,6 +36,12 @@ const ids = () =>
       .map(({ id }) => id),
   );
 const outcomes = async (writes: readonly Promise<unknown>[]) => (await Promise.allSettled(writes)).map(({ status }) => status);
+/** Makes the database check foreign keys with the commit only, by a table that has such a key. */
+const deferChecks = () =>
+  dialect.write((db) =>
+    db.exec(`create table late (id integer primary key, parent_id integer references parent
+      deferrable initially deferred)`),
+  );
 const commitsOf = (spy: { mock: { calls: unknown[][] } }) => spy.mock.calls.filter(([sql]) => sql === 'commit').length;
 
 test('writes that arrive together share a commit', async () => {
@@ -60,9 +67,37 @@ test('a write that fails takes back its own changes only', async () => {
   expect(await ids()).toEqual([1, 2]);
 });
 
-test('a write that makes the commit fail is rejected, and the others are committed', async () => {
-  expect(await outcomes([insert(1), insert(2, 99), insert(3)])).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+test('writes of a commit that fails are repeated alone, and only those that fail again are rejected', async () => {
+  const { exec } = DatabaseSync.prototype;
+  let commits = 0;
+  vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+    // of the group, and of the second write
+    if (sql === 'commit' && [1, 3].includes(++commits)) throw new Error('the disk is full');
+    exec.call(this, sql);
+  });
+  expect(await outcomes([insert(1), insert(2), insert(3)])).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(commits).toBe(4);
   expect(await ids()).toEqual([1, 3]);
+});
+
+test('a write whose foreign key is checked with the commit gets the result of its own check', async () => {
+  await deferChecks();
+  const late = (sql: string) => dialect.write((db) => db.prepare(sql).run().changes);
+  // alone, the first would leave a row without its parent
+  const writes = [
+    late('insert into late values (1, 7)'),
+    late('insert into parent values (7)'),
+    late('insert into late values (2, 7)'),
+  ];
+  expect(await outcomes(writes)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+});
+
+test('writes share commits again when no foreign key is checked with the commit any more', async () => {
+  await deferChecks();
+  await dialect.write((db) => db.exec('drop table late'));
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec');
+  await Promise.all([1, 2, 3].map((id) => insert(id)));
+  expect(commitsOf(exec)).toBeLessThan(3);
 });
 
 test('a write that ends the transaction is rejected, and the others are committed', async () => {
