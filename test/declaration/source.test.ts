@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/declaration/report.ts';
 import { codeSource, label, type Source } from '../../src/declaration/source.ts';
 import { readYamlSource } from '../../src/declaration/yaml-source.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { outcomeOf, routesYaml, writeFiles, yamlSource } from './application.ts';
 
 const at = (file: string, line: number, column: number) => ({ file: `config/${file}`, line, column });
@@ -286,10 +287,10 @@ describe('broken files', () => {
 
   test('that expand aliases without end are stopped early', () => {
     const levels = Array.from({ length: 12 }, (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`);
-    const started = performance.now();
+    const started = cpuTime();
     const lines = linesOf(yamlSource({ 'a.yaml': `app_main:\n  l0: &l0 [x, x]\n${levels.join('\n')}\n` }));
     expect(lines).toEqual([expect.stringContaining('aliases (*name) expand to more than 10000 values; write them out')]);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(cpuTime() - started).toBeLessThan(5000);
   });
 
   test('that cannot be opened are reported', () => {

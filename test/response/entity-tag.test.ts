@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EntityTags, markIn, namesStrongly, namesWeakly, readTags } from '../../src/response/entity-tag.ts';
 import { turnLength } from '../../src/response/turn.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { replay } from '../support/random.ts';
 
 const opaque = fc.string({ unit: fc.constantFrom(...'!#$%&abcXYZ019.-,*/\\~ÿ') });
@@ -35,11 +36,11 @@ describe('a list of tags', () => {
         expect(readTags(text) !== null).toBe(trimmed === '*' || isList);
       }),
     );
-    const started = performance.now();
+    const started = cpuTime();
     for (const text of [' '.repeat(100_000), `"a"${' '.repeat(100_000)}b`, ','.repeat(100_000), '"'.repeat(100_001)]) {
       expect(readTags(`${text}x`)).toBeNull();
     }
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(cpuTime() - started).toBeLessThan(1000);
   });
 
   test('is compared weakly and strongly as RFC 9110 defines (8.8.3.2)', () => {

@@ -4,6 +4,7 @@ import { explainMatch } from '../../src/route/explain-match.ts';
 import { allowedMethods, classifyMiss, findMatch, matchPath } from '../../src/route/match.ts';
 import { orderRecords } from '../../src/route/order.ts';
 import type { RouteRecord } from '../../src/route/record.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { action, api, records, route, serve } from './fixtures.ts';
 
 const person = records(
@@ -156,10 +157,10 @@ describe('a path', () => {
         '%25'.repeat(30_000),
         '%'.repeat(100_000),
       ]) {
-        const start = performance.now();
+        const start = cpuTime();
         expect(classifyMiss(made, 'GET', `${base}${tail}`).kind).not.toBe('method');
         explainMatch(made, 'GET', `${base}${tail}`);
-        expect(performance.now() - start).toBeLessThan(2000);
+        expect(cpuTime() - start).toBeLessThan(2000);
       }
     }
   });

@@ -2,6 +2,7 @@ import net from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { RouteRecord } from '../../src/route/record.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { action, api, definition, records, route, serve } from './fixtures.ts';
 
 const person = () =>
@@ -387,9 +388,9 @@ describe('over a socket', () => {
     await app.inject('/api/person/1.json');
     for (const base of ['/api/person/', '/api/slow/']) {
       for (const tail of ['1.'.repeat(50_000), '1'.repeat(100_000), '/'.repeat(100_000), '%31'.repeat(30_000)]) {
-        const start = performance.now();
+        const start = cpuTime();
         expect((await app.inject(`${base}${tail}`)).statusCode).toBe(404);
-        expect(performance.now() - start).toBeLessThan(2000);
+        expect(cpuTime() - start).toBeLessThan(2000);
       }
     }
   });

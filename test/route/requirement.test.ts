@@ -5,6 +5,7 @@ import { buildAutomaton } from '../../src/route/automaton.ts';
 import { contains } from '../../src/route/character-set.ts';
 import { checkRequirement, maxValueLength, requirementSource } from '../../src/route/requirement.ts';
 import { type Expression, parseRequirement } from '../../src/route/requirement-syntax.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { backtrack, stepsOf } from './backtracker.ts';
 
 describe('an unambiguous requirement', () => {
@@ -94,9 +95,9 @@ describe('a requirement that is too large', () => {
     '(?:[]?){99999}',
     '(.{0,40}|x){2,40}y*'.repeat(1),
   ])('is rejected: %s', (source) => {
-    const start = performance.now();
+    const start = cpuTime();
     expect(checkRequirement(source)).toMatch(/too large|too many/);
-    expect(performance.now() - start).toBeLessThan(3000);
+    expect(cpuTime() - start).toBeLessThan(3000);
   });
 
   test('is rejected if it has too many pairs of states to check', () => {
@@ -294,9 +295,9 @@ test('accepted requirements run fast in this engine', () => {
   ]) {
     const compiled = new RegExp(`^${requirementSource(source)}$`);
     for (const unit of ['a', '1', 'a.', 'a-', '11']) {
-      const start = performance.now();
+      const start = cpuTime();
       compiled.test(`${unit.repeat(99 / unit.length)}!`);
-      expect(performance.now() - start).toBeLessThan(2000);
+      expect(cpuTime() - start).toBeLessThan(2000);
     }
   }
 });

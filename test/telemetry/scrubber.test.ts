@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { scrubber } from '../../src/telemetry/scrubber.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { thingOptions } from '../traffic/things.ts';
 
 async function scrubberOf(url = 'sqlite::memory:') {
@@ -48,8 +49,8 @@ test('scrubbing a long line takes linear time', async () => {
   const scrub = await scrubberOf();
   for (const part of ['token', 'eyJ-', 'eyJ.', '\\\\', '\\"', '"token":"', 'a://', 'bearer ', 'x=', 'token=']) {
     const line = `{"m":"${part.repeat(200_000 / part.length)}"}`;
-    const start = performance.now();
+    const start = cpuTime();
     scrub(line);
-    expect([part, performance.now() - start < 1500]).toEqual([part, true]);
+    expect([part, cpuTime() - start < 1500]).toEqual([part, true]);
   }
 });
