@@ -199,5 +199,8 @@ describe.each(databases)('filters that are on by default, on %s', (kind) => {
     });
     expect(compiled).toEqual(entities);
     expect(JSON.parse(compiled[1]?.text ?? '').count).toBe(1);
+    // the list of vehicles has sold cars, with all their columns
+    const { results } = JSON.parse(compiled[0]?.text ?? '') as { results: { note?: string }[] };
+    expect(results.map(({ note }) => note)).toEqual([undefined, 'false false', 'false true']);
   });
 });

@@ -12,13 +12,15 @@ const stepSize = 1000;
 /** The most entities that one entity may embed through an association. More are possible if compiled statements read them. */
 const mostEmbedded = 10_000;
 
-/** Loads an association of entities, at most {@link stepSize} items at a time as far as their numbers are known. */
+/** Loads an association or a lazy column of entities, at most {@link stepSize} items at a time as far as their numbers are known. */
 export async function populateInSteps(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
   const [first] = owners;
   const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
   const isToMany = association?.kind === ReferenceKind.ONE_TO_MANY || association?.kind === ReferenceKind.MANY_TO_MANY;
   const counts = association && isToMany ? await countItems(em, owners, association) : null;
   const isWhole = association !== undefined && holdsAllRows(association);
+  // a lazy column belongs to a row that was found, and filters would leave it out: those of a subclass, or through associations
+  const options = association?.kind === ReferenceKind.SCALAR ? { filters: false } : {};
   const work = new LongWork();
   for (const step of stepsOf(owners, counts)) {
     if (work.isDue) await work.pause();
@@ -26,7 +28,7 @@ export async function populateInSteps(em: RequestEntityManager, owners: readonly
     const count = counts?.get(owner) ?? 0;
     if (isWhole && count > mostEmbedded) throw tooMany(property);
     if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association, work);
-    else await em.populate([...step], [property] as never);
+    else await em.populate([...step], [property] as never, options as never);
     if (isToMany && !(isWhole && counts))
       for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
   }
