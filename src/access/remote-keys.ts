@@ -59,7 +59,7 @@ class RemoteKeys {
     // a key may have been withdrawn since the last fetch; if that failed, requests do not wait for the next one
     const isOutdated = age >= knownFor && this.#failure === null;
     if (known && !(isOutdated && this.#mayWait())) return known;
-    if (!known) this.#refresh();
+    this.#refresh();
     if (this.#fetching) {
       await this.#wait(this.#fetching);
       const found = await this.#find(header, token);

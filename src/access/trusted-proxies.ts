@@ -30,9 +30,9 @@ export function trustedProxies(proxies: readonly string[]): TrustedProxies {
     if (client === null || forwarded === undefined || !contains(client)) return client;
     const entries = String(forwarded).split(',');
     const hops: string[] = [];
-    while (entries.length > 0 && contains(client)) {
+    while (contains(client)) {
       const hop = parseAddress(entries.at(-1));
-      // not an address: the request is counted for the proxy that wrote it
+      // no entry, or not an address: the request is counted for the proxy that sent it
       if (hop === null) {
         entries.length = 0;
         break;
@@ -56,13 +56,13 @@ export function trustedProxies(proxies: readonly string[]): TrustedProxies {
 
 function addTo(list: BlockList, proxy: string): void {
   const [base, bits] = proxy.split('/');
-  const address = parseAddress(base);
-  const family = address !== null && isIPv4(address) ? 'ipv4' : 'ipv6';
+  const address = parseAddress(base) ?? proxy;
+  const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   try {
     // a network of all addresses would let every caller choose its address
     if (Number(bits) === 0) throw new Error('the network has no bits');
-    if (bits === undefined) list.addAddress(address as string, family);
-    else list.addSubnet(address as string, Number(bits), family);
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
   } catch (cause) {
     throw new Error(`app_main.server.trust_proxy: "${proxy}" is not an address or a network such as 10.0.0.0/8`, { cause });
   }

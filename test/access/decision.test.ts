@@ -1,7 +1,12 @@
+import { defineEntity, MikroORM, p } from '@mikro-orm/core';
+import { SqliteDriver } from '@mikro-orm/sql';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { poll, type Strategy, strategies } from '../../src/access/decision.ts';
 import { type Vote, Voter } from '../../src/access/voter.ts';
+import type { Mapper } from '../../src/database/mapper.ts';
+import { type Problem, problem } from '../../src/errors.ts';
+import { guardUnloaded } from '../../src/model/unloaded.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
 
 const question = { role: 'PERSON_SEE', subject: null, user: null, request: fakeRequest() };
@@ -128,6 +133,44 @@ describe('poll', () => {
       expect(await thrownBy(() => poll(strategy, [...abstaining, new ScriptedVoter(answer)], question))).toMatchObject(told);
     });
   }
+
+  test('passes on the error of a declared parameter that a voter reads, and wraps every other error', async () => {
+    for (const answer of [
+      (error: Problem) => () => {
+        throw error;
+      },
+      (error: Problem) => () => Promise.reject(error),
+    ]) {
+      const malformed = problem('invalid_parameter', { name: 'year', expected: 'must be an integer' });
+      expect(await thrownBy(() => poll('affirmative', [new ScriptedVoter(answer(malformed))], question))).toBe(malformed);
+      const missing = problem('not_found');
+      expect(await thrownBy(() => poll('affirmative', [new ScriptedVoter(answer(missing))], question))).toMatchObject({
+        message: 'the voter ScriptedVoter failed for the role "PERSON_SEE"',
+        cause: missing,
+      });
+    }
+  });
+
+  test('wraps an error that only looks like that of a parameter', async () => {
+    const own = Object.assign(new Error('own'), { code: 'invalid_parameter' });
+    const voter = new ScriptedVoter(() => Promise.reject(own));
+    expect(await thrownBy(() => poll('affirmative', [voter], question))).toMatchObject({ cause: own });
+  });
+
+  test('fails if a voter reads an association of the subject that was not loaded', async () => {
+    const Person = defineEntity({ name: 'Person', properties: { id: p.integer().primary(), name: p.string() } });
+    const mapper = new MikroORM({ driver: SqliteDriver, dbName: ':memory:', entities: [Person] });
+    guardUnloaded(mapper as unknown as Mapper);
+    class NameVoter extends Voter<{ name?: string }> {
+      vote(_role: string, person: { name?: string }): Vote {
+        return person.name === undefined ? 'grant' : 'deny';
+      }
+    }
+    const subject = mapper.em.fork().getReference(Person, 1);
+    expect((await thrownBy(() => poll('affirmative', [new NameVoter()], { ...question, subject }))).cause.message).toContain(
+      'Person.name was not loaded',
+    );
+  });
 
   const nonVotes = [
     true,

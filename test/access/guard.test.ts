@@ -10,6 +10,7 @@ import { fakeRequest, thrownBy } from './fake-request.ts';
 
 class OwnerVoter extends Voter<{ owner: string }> {
   static override roles = ['SEE', 'EDIT'];
+  static override loads = ['owner'];
   vote(_role: string, subject: { owner: string } | null, user: User | null): Vote {
     return subject?.owner === user?.id ? 'grant' : 'deny';
   }
@@ -17,6 +18,7 @@ class OwnerVoter extends Voter<{ owner: string }> {
 
 class LateVoter extends Voter<{ owner: string }> {
   static override roles = ['LATE'];
+  static override loads = ['owner', 'crew.captain'];
   async vote(_role: string, subject: { owner: string } | null, user: User | null): Promise<Vote> {
     return subject?.owner === user?.id ? 'grant' : 'deny';
   }
@@ -43,7 +45,7 @@ const request = fakeRequest();
 describe('a guard', () => {
   test('without roles is public and lets every caller pass', () => {
     const guard = compileGuard([], registry);
-    expect(guard).toMatchObject({ public: true, roles: [], readsSubject: false });
+    expect(guard).toMatchObject({ public: true, roles: [], readsSubject: false, loads: [] });
     expect(guard.check(annsOwn, null, request)).toBeUndefined();
   });
 
@@ -97,6 +99,11 @@ describe('a guard', () => {
     expect(compileGuard(['ROLE_A', 'SEE'], registry).readsSubject).toBe(true);
     expect(compileGuard(['ROLE_A', 'ROLE_B'], registry).readsSubject).toBe(false);
     expect(compileGuard(['ROLE_SHARED'], registry).readsSubject).toBe(true);
+  });
+
+  test('lists the associations that the voters of its roles read, each once', () => {
+    expect(compileGuard(['SEE', 'LATE', 'EDIT'], registry).loads).toEqual(['owner', 'crew.captain']);
+    expect(compileGuard(['ROLE_A'], registry).loads).toEqual([]);
   });
 
   test('passes if and only if every role is granted, whichever votes are asynchronous', async () => {
