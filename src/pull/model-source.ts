@@ -85,39 +85,68 @@ function objectOf(parts: Readonly<Record<string, string | null>>): string {
 /** Indexes that are not part of a property. */
 function indexesOf(model: PlannedModel): { readonly isUnique: boolean; readonly source: string }[] {
   const { properties, table } = model;
-  const nameOf = (column: string) => properties.find((one) => one.kind !== 'join table' && one.column.name === column)?.name;
   return table.indexes.flatMap((index) => {
     const { columns, definition, name } = index;
     if (isOfProperty(index, model)) return [];
     const named = name && literalOf(name);
-    const names = columns.map(nameOf);
-    if (names.includes(undefined)) return [];
+    const names = namesOf(columns, properties);
+    if (names === null) return [];
     // an expression is a whole statement, so a unique one needs no other place
     if (definition !== null) return [{ isUnique: false, source: objectOf({ name: named, expression: literalOf(definition) }) }];
     if (names.length === 0) return [];
-    const list = `[${names.map((one) => literalOf(one as string)).join(', ')}]`;
+    const list = `[${names.map(literalOf).join(', ')}]`;
     return [{ isUnique: index.isUnique, source: objectOf({ name: named, properties: list }) }];
   });
 }
 
-/** Whether an index is written with its property: the first one of each kind on a single column. */
-function isOfProperty(index: InventoryIndex, { table }: PlannedModel): boolean {
-  return index === simpleIndex(index.columns[0] ?? '', index.isUnique, table.indexes);
+/** The properties that columns of an index belong to; null if they are not all columns of their properties, in this order. */
+function namesOf(columns: readonly string[], properties: readonly PlannedProperty[]): string[] | null {
+  const names: string[] = [];
+  for (let at = 0; at < columns.length; ) {
+    const property = properties.find((one) => columnsOf(one)[0] === columns[at]);
+    const own = property ? columnsOf(property) : [];
+    if (!property || own.some((column, i) => column !== columns[at + i])) return null;
+    names.push(property.name);
+    at += own.length;
+  }
+  return names;
 }
 
-function simpleIndex(column: string, isUnique: boolean, indexes: readonly InventoryIndex[]): InventoryIndex | undefined {
+function columnsOf(property: PlannedProperty): string[] {
+  if (property.kind === 'join table') return [];
+  return property.kind === 'column' ? [property.column.name] : property.columns.map(({ name }) => name);
+}
+
+/** Whether an index is written with its property: the first one of each kind on all of its columns. */
+function isOfProperty(index: InventoryIndex, { properties, table }: PlannedModel): boolean {
+  const isItsProperty = (property: PlannedProperty) =>
+    property.kind !== 'join table' && index === simpleIndex(columnsOf(property), index.isUnique, table.indexes);
+  return properties.some(isItsProperty);
+}
+
+function simpleIndex(own: readonly string[], isUnique: boolean, indexes: readonly InventoryIndex[]): InventoryIndex | undefined {
   return indexes.find(
-    (one) => one.definition === null && one.isUnique === isUnique && one.columns.length === 1 && one.columns[0] === column,
+    ({ columns, definition, isUnique: other }) =>
+      definition === null &&
+      other === isUnique &&
+      columns.length === own.length &&
+      own.every((column, i) => column === columns[i]),
   );
 }
 
 function propertyLines(property: PlannedProperty, model: PlannedModel, naming: Naming): string[] {
   const notes = property.kind === 'column' ? [...property.notes, ...(property.mapping.note ? [property.mapping.note] : [])] : [];
   return [
-    ...(property.kind === 'join table' ? [] : docLines(property.column.comment, '    ')),
+    ...(property.kind === 'join table' ? [] : docLines(commentOf(property), '    ')),
     ...notes.map((note) => `    // ${oneLine(note)}`),
     `    ${property.name}: ${propertySource(property, model, naming)},`,
   ];
+}
+
+function commentOf(property: ColumnProperty | Association): string | null {
+  if (property.kind === 'column') return property.column.comment;
+  const comments = property.columns.flatMap(({ comment }) => comment ?? []);
+  return comments.length > 0 ? comments.join('\n') : null;
 }
 
 /** The value of a property in the module of its model. */
@@ -138,7 +167,7 @@ function columnSource({ column, mapping, name }: ColumnProperty, { table }: Pick
   if (!column.isRequired) parts.push('.nullable()');
   parts.push(defaultSource(column, isKey ? null : mapping.literal, isOnlyKey));
   if (column.generated !== null) parts.push(`.generated(${literalOf(column.generated)})`);
-  return `${parts.join('')}${indexSource(column.name, table.indexes)}`;
+  return `${parts.join('')}${indexSource([column.name], table.indexes)}`;
 }
 
 function defaultSource(
@@ -156,24 +185,25 @@ function defaultSource(
   return `.defaultRaw(${literalOf(sql)})`;
 }
 
-function indexSource(column: string, indexes: readonly InventoryIndex[]): string {
+function indexSource(columns: readonly string[], indexes: readonly InventoryIndex[]): string {
   const named = (index: InventoryIndex) => (index.name === null ? '' : literalOf(index.name));
-  const unique = simpleIndex(column, true, indexes);
-  const plain = simpleIndex(column, false, indexes);
+  const unique = simpleIndex(columns, true, indexes);
+  const plain = simpleIndex(columns, false, indexes);
   return `${unique ? `.unique(${named(unique)})` : ''}${plain ? `.index(${named(plain)})` : ''}`;
 }
 
-function associationSource(
-  { column, key, name, target }: Association,
-  { table }: Pick<PlannedModel, 'table'>,
-  naming: Naming,
-): string {
+function associationSource(property: Association, { table }: Pick<PlannedModel, 'table'>, naming: Naming): string {
+  const { columns, key, name, target } = property;
+  const [column] = columns as [InventoryColumn];
+  const names = columnsOf(property);
   const isKey = table.primaryKey.includes(column.name);
-  const isOnlyKey = isKey && table.primaryKey.length === 1;
-  const isUnique = isOnlyKey || simpleIndex(column.name, true, table.indexes) !== undefined;
+  const isOnlyKey = isKey && table.primaryKey.length === columns.length;
+  const isUnique = isOnlyKey || simpleIndex(names, true, table.indexes) !== undefined;
   const parts = [`() => p.${isUnique ? 'oneToOne' : 'manyToOne'}(${target.exportName})`];
   if (isKey) parts.push('.primary()');
-  if (naming.joinKeyColumnName(name, key.targetColumns[0]) !== column.name) parts.push(`.joinColumn(${literalOf(column.name)})`);
+  if (names.length > 1) parts.push(`.joinColumns(${names.map(literalOf).join(', ')})`);
+  else if (naming.joinKeyColumnName(name, key.targetColumns[0]) !== column.name)
+    parts.push(`.joinColumn(${literalOf(column.name)})`);
   if (!column.isRequired) parts.push('.nullable()');
   parts.push(defaultSource(column, null, false));
   if (column.generated !== null) parts.push(`.generated(${literalOf(column.generated)})`);
@@ -181,9 +211,9 @@ function associationSource(
   if (key.onDelete !== 'no action' || !column.isRequired || isKey) parts.push(`.deleteRule(${literalOf(key.onDelete)})`);
   if (key.onUpdate !== 'no action' || isKey) parts.push(`.updateRule(${literalOf(key.onUpdate)})`);
   if (key.deferred !== null) parts.push(`.deferMode(${literalOf(key.deferred)})`);
-  if (key.name !== null && naming.indexName(table.name, [column.name], 'foreign') !== key.name)
+  if (key.name !== null && naming.indexName(table.name, names, 'foreign') !== key.name)
     parts.push(`.foreignKeyName(${literalOf(key.name)})`);
-  return `${parts.join('')}${indexSource(column.name, table.indexes)}`;
+  return `${parts.join('')}${indexSource(names, table.indexes)}`;
 }
 
 function joinSource({ other, own, table, target }: JoinTable): string {

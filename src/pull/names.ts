@@ -1,3 +1,5 @@
+import type { InventoryForeignKey } from '../database/schema/inventory.ts';
+
 /** Global names that a model must not hide, and names that its module imports. */
 const reservedClasses = new Set(
   'Object Array String Number Boolean Date Function Symbol Promise Map Set Error Proxy Json Math Reflect Bigint Infinity InferEntity'
@@ -31,6 +33,19 @@ export function associationName(column: string, targetKey: string): string {
   const suffix = column.toLowerCase().endsWith(`_${targetKey.toLowerCase()}`) ? targetKey.length + 1 : 0;
   const short = suffix > 0 ? column.slice(0, -suffix) : column.replace(/(?:[_ -]id|(?<=[a-z])I[dD])$/i, '');
   return propertyName(short === '' ? column : short);
+}
+
+/** The names of a foreign key, best first. One of several columns has what their names begin with, or the name of its table. */
+export function associationNames({
+  columns,
+  target,
+  targetColumns,
+}: Pick<InventoryForeignKey, 'columns' | 'target' | 'targetColumns'>): string[] {
+  const [first = '', ...others] = columns;
+  if (others.length === 0) return [associationName(first, targetColumns[0] as string), propertyName(first)];
+  const words = first.split('_');
+  const shared = words.filter((_, i) => others.every((other) => other.startsWith(`${words.slice(0, i + 1).join('_')}_`)));
+  return [...(shared.length > 0 ? [propertyName(shared.join('_'))] : []), propertyName(target.name)];
 }
 
 /** `actor` → `actors`; a name that ends in s stays. */

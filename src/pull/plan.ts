@@ -6,7 +6,7 @@ import type {
   InventoryTable,
   PropertyMapping,
 } from '../database/schema/inventory.ts';
-import { associationName, className, fileName, plural, propertyName, takeName, troubleIn } from './names.ts';
+import { associationName, associationNames, className, fileName, plural, propertyName, takeName, troubleIn } from './names.ts';
 import { keyOf, labelOf } from './table-key.ts';
 
 /** A model that the application has already. */
@@ -47,7 +47,8 @@ export interface ColumnProperty {
 export interface Association {
   readonly kind: 'association';
   readonly name: string;
-  readonly column: InventoryColumn;
+  /** In the order of the key that they refer to. */
+  readonly columns: readonly InventoryColumn[];
   readonly key: InventoryForeignKey;
   readonly target: Target;
 }
@@ -171,18 +172,29 @@ function isJoinTable({ columns, foreignKeys, primaryKey }: InventoryTable, readi
   return names.size === 2 && foreignKeys.every((key) => key.columns.length === 1 && referencesKey(key, columns, reading));
 }
 
-/** Whether a foreign key of one column refers to a primary key of one column, whose values both can hold. */
+/** Whether a foreign key refers to a primary key, whose values both can hold. */
 function referencesKey(key: InventoryForeignKey, columns: readonly InventoryColumn[], { fits, inventory }: Reading): boolean {
   const target = inventory.tables.find((one) => keyOf(one) === keyOf(key.target));
-  const [own] = key.columns;
-  if (!target || key.columns.length !== 1 || target.primaryKey.length !== 1 || target.primaryKey[0] !== key.targetColumns[0])
-    return false;
-  const from = columns.find(({ name }) => name === own);
-  const to = target.columns.find(({ name }) => name === target.primaryKey[0]);
-  if (!from || !to || !('family' in from.mapping) || !('family' in to.mapping)) return false;
-  if (from.mapping.family === 'enum')
-    return from.mapping.builder === to.mapping.builder && from.mapping.options === to.mapping.options;
-  return from.mapping.family === to.mapping.family && fits(to, from);
+  if (!target || key.columns.length !== target.primaryKey.length) return false;
+  return target.primaryKey.every((name) => {
+    const from = columns.find((column) => column.name === key.columns[key.targetColumns.indexOf(name)]);
+    const to = target.columns.find((column) => column.name === name);
+    if (!from || !to || !('family' in from.mapping) || !('family' in to.mapping)) return false;
+    if (from.mapping.family === 'enum')
+      return from.mapping.builder === to.mapping.builder && from.mapping.options === to.mapping.options;
+    return from.mapping.family === to.mapping.family && fits(to, from);
+  });
+}
+
+/** Why several columns cannot be one association; null if they can, or if there is only one. */
+function reasonAgainstColumns({ columns }: InventoryForeignKey, { columns: all, primaryKey }: InventoryTable): string | null {
+  if (columns.length === 1) return null;
+  const own = all.filter(({ name }) => columns.includes(name));
+  if (own.some(({ default: given, generated }) => given !== null || generated !== null))
+    return 'whose columns have values of the database';
+  if (new Set(own.map(({ isRequired }) => isRequired)).size > 1) return 'of which only a part can be null';
+  if (new Set(own.map(({ name }) => primaryKey.includes(name))).size > 1) return 'of which only a part is in the primary key';
+  return null;
 }
 
 /** Finds the models that foreign keys refer to. */
@@ -198,13 +210,21 @@ class TargetFinder {
   /** The model that a foreign key refers to, or the reason why it is not an association. */
   find(key: InventoryForeignKey, table: InventoryTable): Target | string {
     const label = `${labelOf(key.target)} (${key.targetColumns.join(', ')})`;
-    if (key.columns.length > 1) return `references ${label}; an association needs a single column`;
     const target = this.#targets.get(keyOf(key.target));
     if (!target) return `references ${label}, which has no model`;
-    if (!referencesKey(key, table.columns, this.#reading))
-      return `references ${label}, which is not a primary key of one column and this type`;
+    if (!referencesKey(key, table.columns, this.#reading)) return `references ${label}, which is not a primary key of this type`;
     if (this.#isCircular(table, key)) return `references ${label}, whose key refers to this one`;
-    return target;
+    const reason = reasonAgainstColumns(key, table);
+    return reason === null ? target : `references ${label}: a key ${reason}`;
+  }
+
+  /** The columns of an association, in the order of the key that they refer to. */
+  columnsOf({ columns, target, targetColumns }: InventoryForeignKey, table: InventoryTable): InventoryColumn[] {
+    const { columns: others } = this.#reading.inventory.tables.find((one) => keyOf(one) === keyOf(target)) as InventoryTable;
+    return others
+      .filter(({ name }) => targetColumns.includes(name))
+      .map(({ name }) => columns[targetColumns.indexOf(name)])
+      .map((name) => table.columns.find((column) => column.name === name) as InventoryColumn);
   }
 
   /** The model of a table. */
@@ -257,11 +277,14 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
   const associations = new Map<string, { readonly key: InventoryForeignKey; readonly target: Target }>();
   const plainKeys: PlannedModel['plainKeys'][number][] = [];
   for (const key of table.foreignKeys) {
-    const [column] = key.columns as [string];
     const target = finder.find(key, table);
     if (typeof target === 'string') plainKeys.push({ key, reason: target });
-    else if (associations.has(column)) plainKeys.push({ key, reason: 'its column is an association already' });
-    else associations.set(column, { key, target });
+    else if (key.columns.some((column) => associations.has(column)))
+      plainKeys.push({
+        key,
+        reason: key.columns.length > 1 ? 'shares a column with another association' : 'its column is an association already',
+      });
+    else for (const column of key.columns) associations.set(column, { key, target });
   }
   const notesOf = (column: string) =>
     plainKeys
@@ -274,20 +297,26 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
   });
   const names = new Map<string, string>();
   for (const { name } of mapped) if (!associations.has(name)) names.set(name, takeName([propertyName(name)], taken));
-  const properties = mapped.map((column): PlannedProperty => {
+  const written = new Set<InventoryForeignKey>();
+  const properties = mapped.flatMap((column): PlannedProperty[] => {
     const association = associations.get(column.name);
     if (!association) {
       const { mapping, name } = column;
-      return {
-        kind: 'column',
-        name: names.get(name) as string,
-        column,
-        mapping: mapping as PropertyMapping,
-        notes: notesOf(name),
-      };
+      return [
+        {
+          kind: 'column',
+          name: names.get(name) as string,
+          column,
+          mapping: mapping as PropertyMapping,
+          notes: notesOf(name),
+        },
+      ];
     }
-    const wanted = [associationName(column.name, association.key.targetColumns[0] as string), propertyName(column.name)];
-    return { kind: 'association', name: takeName(wanted, taken), column, ...association };
+    const { key, target } = association;
+    if (written.has(key)) return [];
+    written.add(key);
+    const wanted = associationNames(key);
+    return [{ kind: 'association', name: takeName(wanted, taken), columns: finder.columnsOf(key, table), key, target }];
   });
   for (const { owner: _, ...join } of joins) properties.push(joinProperty(join, taken));
   return { ...self, table, properties, ignored, plainKeys, withoutApi: reasonAgainstApi(table) };

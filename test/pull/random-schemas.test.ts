@@ -152,13 +152,17 @@ const table = fc.record({
     }),
     { maxLength: 3 },
   ),
+  /** A foreign key of two columns. */
+  pair: fc.option(
+    fc.record({ target: fc.nat(), required: fc.boolean(), swapped: fc.boolean(), index: fc.constantFrom('', 'unique', 'index') }),
+  ),
   check: fc.boolean(),
 });
 type Table = typeof table extends fc.Arbitrary<infer Value> ? Value : never;
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** The statements that create the tables; references go to earlier tables with a single key. */
+/** The statements that create the tables; references go to earlier tables. */
 function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
   const isPostgres = kind === 'postgresql';
   const lines = isPostgres
@@ -170,7 +174,8 @@ function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
       ]
     : [];
   const made: { label: string; type: string }[] = [];
-  for (const [position, { check, columns, key, name, references, schema }] of tables.entries()) {
+  const pairs: string[] = [];
+  for (const [position, { check, columns, key, name, pair, references, schema }] of tables.entries()) {
     const label = isPostgres ? `${quote(schema)}.${quote(name)}` : quote(name);
     const targets = made.slice();
     const single = targets[position % Math.max(1, targets.length)];
@@ -200,13 +205,24 @@ function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
     parts.push(
       isPostgres ? 'doubled integer generated always as (2 * 3) stored' : 'doubled integer generated always as (2 * 3) virtual',
     );
+    const paired = pair && pairs[pair.target % Math.max(1, pairs.length)];
+    if (paired) {
+      const needed = pair.required ? ' not null' : '';
+      parts.push(`pair_key2 varchar(5)${needed}`, `pair_key integer${needed}`);
+    }
     if (check)
       parts.push(
         `status text check (status in ('a', 'it''s', 'c,d'))`,
         `constraint ${quote(`check ${position}`)} check (length(status) < 9 or status is null)`,
       );
     parts.push(...(keys[key] as string[]).filter((part) => part.startsWith('primary')));
+    if (paired) {
+      const [own, other] = pair.swapped ? ['pair_key2, pair_key', 'key2, key'] : ['pair_key, pair_key2', 'key, key2'];
+      if (pair.index === 'unique') parts.push(`unique (${own})`);
+      parts.push(`foreign key (${own}) references ${paired} (${other})`);
+    }
     lines.push(`create table ${label} (${parts.join(', ')})`);
+    if (paired && pair.index === 'index') lines.push(`create index pair_${position} on ${label} (pair_key, pair_key2)`);
     for (const { index, name: column, type } of columns)
       if (index === 'index' && !/json|point|macaddr|range/.test(types[kind][type % types[kind].length]?.[0] ?? ''))
         lines.push(`create index on_${position}_${lines.length} on ${label} (${quote(column)})`);
@@ -218,7 +234,8 @@ function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
           : key === 'reference'
             ? (single?.type ?? 'integer')
             : 'integer';
-    if (key !== 'two' && key !== 'none') made.push({ label, type: keyType });
+    if (key === 'two') pairs.push(label);
+    else if (key !== 'none') made.push({ label, type: keyType });
   }
   return lines.join(';\n');
 }

@@ -4,11 +4,13 @@ import { startApplication } from '../support/testing.ts';
 import { openModels, pullInto, runSql, schemaSql } from './databases.ts';
 
 describe.each(databases)('an application that was pulled on %s', (kind) => {
-  const started = async (name: string, methods: string[] = ['GET']) => {
+  const started = (name: string, methods: string[] = ['GET']) => startedWith(schemaSql(name, kind), methods);
+  const startedWith = async (sql: string, methods: string[]) => {
     const database = await freshDatabase(kind);
     onTestFinished(() => database.drop());
-    await runSql(kind, database, schemaSql(name, kind));
-    const { directory } = await pullInto(database.url);
+    await runSql(kind, database, sql);
+    const { directory, out } = await pullInto(database.url);
+    expect(out).not.toContain('the foreign key');
     openModels(directory, methods);
     const app = await startApplication({ directory, env: { DATABASE_URL: database.url } });
     onTestFinished(() => app.close());
@@ -45,5 +47,28 @@ describe.each(databases)('an application that was pulled on %s', (kind) => {
     const { json: products } = await request('GET', '/api/product.json');
     expect((await request('GET', '/api/product/A-1.json')).json).toEqual(products.results[0]);
     expect(products.results[0]).toMatchObject({ sku: 'A-1', price: '19.90', size: 'M', relateds: [{ sku: 'A-2' }] });
+  });
+
+  test('refers to rows with a composite key by associations of several columns', async () => {
+    const sql = `
+      create table seat (hall integer not null, number varchar(5) not null, price integer, primary key (hall, number));
+      create table ticket (id integer primary key, holder text not null, seat_number varchar(5), seat_hall integer,
+        previous_hall integer, previous_number varchar(5),
+        unique (seat_hall, seat_number),
+        foreign key (seat_number, seat_hall) references seat (number, hall) on delete set null,
+        foreign key (previous_hall, previous_number) references seat);
+      create table stub (seat_hall integer not null, seat_number varchar(5) not null, part integer not null,
+        primary key (seat_hall, seat_number, part), foreign key (seat_hall, seat_number) references seat);
+      insert into seat values (1, 'a1', 10), (1, 'a2', 20);
+      insert into stub values (1, 'a2', 7)`;
+    const request = await startedWith(sql, ['GET', 'POST', 'PATCH', 'DELETE']);
+    const seat = { hall: 1, number: 'a1' };
+    const created = await request('POST', '/api/ticket.json', { id: 1, holder: 'Ada', seat, previous: { id: '1,a2' } });
+    expect([created.status, created.json]).toMatchObject([201, { seat: { ...seat, price: 10 }, previous: { number: 'a2' } }]);
+    expect((await request('POST', '/api/ticket.json', { id: 2, holder: 'Ida', seat })).status).toBe(409);
+    expect((await request('PATCH', '/api/ticket/1.json', { previous: null })).json.previous).toBeNull();
+    expect((await request('DELETE', '/api/seat/1,a1.json')).status).toBe(204);
+    expect((await request('GET', '/api/ticket/1.json')).json.seat).toBeNull();
+    expect((await request('GET', '/api/stub/1,a2,7.json')).json).toMatchObject({ part: 7, seat: { hall: 1, number: 'a2' } });
   });
 });
