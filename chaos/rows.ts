@@ -2,6 +2,7 @@ import type { Row } from './row.ts';
 import { concurrencyRows } from './rows/concurrency.ts';
 import { durabilityRows } from './rows/durability.ts';
 import { expenseRows } from './rows/expense.ts';
+import { historyRows } from './rows/histories.ts';
 import { idempotencyRows } from './rows/idempotency.ts';
 import { lifecycleRows } from './rows/lifecycle.ts';
 import { loadRows } from './rows/load.ts';
@@ -16,4 +17,5 @@ export const rows: readonly Row[] = [
   ...migrationRows,
   ...concurrencyRows,
   ...idempotencyRows,
+  ...historyRows,
 ];

@@ -1,6 +1,7 @@
 /** Folders and files whose tests open no database, apart from those in {@link notUnitTests}. */
 const places = [
   'test/access',
+  'test/chaos/serial-order.test.ts',
   'test/database',
   'test/declaration',
   'test/model',
