@@ -92,6 +92,9 @@ export class AssociationReader {
         const resolution = await this.#read(denormalizerFor(field), field.targets, json, scope);
         return entityOf(resolution, () => this.refusal(resolution, field.targets, path));
       },
+      load: async (field, items, { em, request }) => {
+        if (!denormalizerFor(field)) await this.#resolver.load(em, request, field.targets, items);
+      },
     };
   }
 

@@ -6,6 +6,7 @@ import { keyText, valuesOf } from '../model/composite-key.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
+import { LongWork } from '../response/turn.ts';
 import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
@@ -34,6 +35,12 @@ export interface ResolveAssociation {
     path: string,
     scope: { em: RequestEntityManager; request: ApiRequest },
   ): Promise<object>;
+  /** Reads the rows of a list together, before {@link entity} is called for each item. */
+  load(
+    field: AssociationWrite,
+    items: readonly unknown[],
+    scope: { em: RequestEntityManager; request: ApiRequest },
+  ): Promise<void>;
 }
 
 type Values = Record<string, unknown>;
@@ -208,8 +215,11 @@ class FieldReader {
     if (!Array.isArray(json)) return this.#refuse(wrongType(path, 'a list of objects, each with the id of an associated entity'));
     const items = new Set<object>();
     const seen = new Set<string>();
+    await this.#reading.resolve.load(field, json, this.#reading);
+    const work = new LongWork();
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= maxViolations) break;
+      if (work.isDue) await work.pause();
       // duplicates are looked up once
       const text = referenceText(item);
       if (text !== null && seen.has(text)) continue;

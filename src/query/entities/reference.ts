@@ -10,7 +10,8 @@ import {
   isComposite,
   keyOf,
 } from '../../model/identifier.ts';
-import { hasKey } from '../../model/key-condition.ts';
+import { hasKey, hasOneOf } from '../../model/key-condition.ts';
+import { LongWork, nextTurn } from '../../response/turn.ts';
 import type { RequestVisibility } from '../visibility/visibility.ts';
 import { markUnchanged } from './hold-row.ts';
 
@@ -59,15 +60,57 @@ export class ReferenceResolver<Request> {
     metas: readonly EntityMetadata[],
     value: unknown,
   ): Promise<Resolution> {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { noObject: true };
+    const named = this.#named(metas, value, keysOf(metas));
+    if (!('id' in named)) return named;
+    const entity = await this.find(em, request, named.meta, named.id);
+    return entity ? { entity } : { missing: true };
+  }
+
+  /**
+   * Reads the rows of several references by few statements, so that {@link resolve} finds them. Rows that can be hidden from the
+   * caller are read one by one, after a check: reading a hidden row would take longer than finding none.
+   */
+  async load(
+    em: RequestEntityManager,
+    request: Request,
+    metas: readonly EntityMetadata[],
+    values: readonly unknown[],
+  ): Promise<void> {
+    if (values.length < 2) return;
+    const visibility = this.#visibilityOf(request);
     const keys = keysOf(metas);
+    const wanted = new Map<EntityMetadata, Map<string, Identifier>>();
+    const work = new LongWork();
+    for (const value of values) {
+      if (work.isDue) await work.pause();
+      const named = this.#named(metas, value, keys);
+      if (!('id' in named) || visibility.isLimited(named.meta)) continue;
+      if (em.getUnitOfWork().getById(named.meta.class as never, named.id as never)) continue;
+      const ids = wanted.get(named.meta) ?? new Map<string, Identifier>();
+      wanted.set(named.meta, ids.set(String(named.id), named.id));
+    }
+    for (const [meta, ids] of wanted) {
+      const all = [...ids.values()];
+      for (let from = 0; from < all.length; from += rowsInTurn) {
+        if (from > 0) await nextTurn();
+        const where = { $and: [hasOneOf(meta, em.getPlatform(), all.slice(from, from + rowsInTurn))] };
+        markUnchanged(em, (await em.find(meta.class, where as never)) as object[]);
+      }
+    }
+  }
+
+  /** The class and the key in a reference. */
+  #named(
+    metas: readonly EntityMetadata[],
+    value: unknown,
+    keys: ReferenceKeys,
+  ): Exclude<Resolution, { entity: object }> | { readonly meta: EntityMetadata; readonly id: Identifier } {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { noObject: true };
     const unknownKey = Object.keys(value).find((key) => !keys.id.has(key) && !keys.type.has(key) && !keys.parts.has(key));
     if (unknownKey !== undefined) return { unknownKey };
     const target = this.#choose(metas, pick(value, keys.type));
     const id = target?.parseId(isComposite(target.meta) ? compositeIn(value, keys.type) : pick(value, keys.id));
-    if (!target || id === undefined) return { missing: true };
-    const entity = await this.find(em, request, target.meta, id);
-    return entity ? { entity } : { missing: true };
+    return target && id !== undefined ? { meta: target.meta, id } : { missing: true };
   }
 
   /** The row with this key; null if there is none, or the caller cannot see it. */
@@ -104,8 +147,17 @@ export class ReferenceResolver<Request> {
 
 const seesAll = () => true;
 
+/** Rows that are read in one turn of the event loop. */
+const rowsInTurn = 250;
+
+interface ReferenceKeys {
+  readonly id: Set<string>;
+  readonly type: Set<string>;
+  readonly parts: Set<string>;
+}
+
 /** The accepted names: `id` and `type`, and the model's own names of its key, or of the parts of it, and its discriminator. */
-function keysOf(metas: readonly EntityMetadata[]): { id: Set<string>; type: Set<string>; parts: Set<string> } {
+function keysOf(metas: readonly EntityMetadata[]): ReferenceKeys {
   const id = new Set(['id']);
   const type = new Set(['type']);
   const parts = new Set<string>();

@@ -214,10 +214,9 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
       const collection = (entity as Record<string, unknown>)[property.name] as Collection<object>;
       // code may have changed items that it has loaded, which a refresh would undo
       await em.populate([entity], [property.name] as never, { refresh: collection.isInitialized() } as never);
-      const current = collection.getIdentifiers() as unknown[];
+      const current = new Set((collection.getIdentifiers() as unknown[]).map(String));
       const { members } = seen;
-      const hasSameKeys =
-        current.length === members.length && members.every(({ key }) => current.some((each) => String(each) === String(key)));
+      const hasSameKeys = current.size === members.length && members.every(({ key }) => current.has(String(key)));
       if (!hasSameKeys || !(await this.isSame(em, admission.key, seen))) throw new RowChanged();
       const transfer = await effects.transfer(em, this.moved(effect));
       return transfer.shown(returned);

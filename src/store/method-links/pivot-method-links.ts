@@ -137,8 +137,10 @@ export class PivotMethodLinks extends MethodLinks {
     const own = sql.parameter(1);
     const among = (column: string, ids: readonly Identifier[], bind: Bind) =>
       sql.among([column], bind(values.list(ids))).join('');
-    const added = after.filter((id) => !before.includes(id));
-    const removed = before.filter((id) => !after.includes(id));
+    const wasLinked = new Set(before);
+    const isLinked = new Set(after);
+    const added = after.filter((id) => !wasLinked.has(id));
+    const removed = before.filter((id) => !isLinked.has(id));
     const items = tableOf(mapper, property.targetMeta as EntityMetadata);
     const texts: ((bind: Bind, guard: string) => string)[] = [];
     if (removed.length > 0) {
