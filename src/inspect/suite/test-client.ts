@@ -2,6 +2,7 @@ import { jwtSecret } from '../../access/jwt-keys.ts';
 import { signToken } from '../../access/sign-token.ts';
 import type { Application } from '../../application.ts';
 import { parsedJson } from '../json.ts';
+import { exchange } from './http-exchange.ts';
 
 /** A request of a test. */
 export interface TestRequest {
@@ -44,15 +45,11 @@ export async function sendRequest(
   method: string,
   { json, body, headers = {}, as }: TestRequest = {},
 ): Promise<TestResponse> {
-  const response = await fetch(url, {
-    method,
-    headers: {
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-      ...(as && { authorization: `Bearer ${await tokenFor(application, as)}` }),
-      ...headers,
-    },
-    body: json !== undefined ? JSON.stringify(json) : ((body ?? null) as string | null),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, json: parsedJson(text) };
+  const sent = {
+    ...(json !== undefined && { 'content-type': 'application/json' }),
+    ...(as && { authorization: `Bearer ${await tokenFor(application, as)}` }),
+    ...headers,
+  };
+  const response = await exchange(new URL(url), method, sent, json !== undefined ? JSON.stringify(json) : (body ?? null));
+  return { ...response, json: parsedJson(response.text) };
 }
