@@ -92,7 +92,7 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
     throw new Error(`${place} must be a key set with at least one key: { "keys": [ … ] }`);
   }
   const pick = createLocalJWKSet({ keys: keys.map((key: unknown, index) => publicKey(key, `${place}, keys[${index}],`)) });
-  let usable = 0;
+  let isUsable = false;
   for (const [index, key] of (keys as JWK[]).entries()) {
     if (!fits(key, algorithm)) continue;
     const imported = await importJWK(key, algorithm).catch((cause: unknown) => {
@@ -102,9 +102,9 @@ async function localKeys(keySet: unknown, algorithm: string, place: string): Pro
     if (bits < leastBits) {
       throw new Error(`${place}, keys[${index}], has ${bits} bits; an RSA key must have ${leastBits} or more`);
     }
-    usable++;
+    isUsable = true;
   }
-  if (usable === 0) throw new Error(`${place} has no key for ${algorithm}, the algorithm in security.jwt.algorithm`);
+  if (!isUsable) throw new Error(`${place} has no key for ${algorithm}, the algorithm in security.jwt.algorithm`);
   return pick;
 }
 

@@ -167,7 +167,7 @@ export function isSamePlan(one: FieldPlan, other: FieldPlan): boolean {
 }
 
 function isSameField(one: Field, other: Field): boolean {
-  if (one.metadata !== other.metadata || one.kind !== other.kind) return false;
+  if (one.metadata !== other.metadata) return false;
   return one.kind === 'scalar' || other.kind === 'scalar' || isSamePlan(one.plan, other.plan);
 }
 

@@ -78,7 +78,7 @@ export function groupsKey({ embedded, read, write }: ActiveGroups): string {
 /** Whether a caller can read or write a property. Messages never name other properties. */
 export function isKnownTo(groups: ActiveGroups, property: Pick<EntityProperty, 'groups' | 'hidden'>): boolean {
   const { embedded, read, write } = groups;
-  return inGroups(property, read) || inGroups(property, write) || (embedded !== read && inGroups(property, embedded));
+  return inGroups(property, read) || inGroups(property, write) || inGroups(property, embedded);
 }
 
 /**

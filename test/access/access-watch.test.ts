@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { watchedCall } from '../../src/access/access-watch.ts';
+import { watchedCall, watchedGuard } from '../../src/access/access-watch.ts';
+import { compileGuard } from '../../src/access/guard.ts';
+import { createVoterRegistry } from '../../src/access/voter-registry.ts';
+import { fakeRequest } from './fake-request.ts';
 
 const failure = new Error('refused');
 
@@ -23,4 +26,25 @@ test.each<[string, () => unknown, unknown[]]>([
   const outcome = (run: () => unknown) => new Promise((resolve) => resolve(run())).catch((error: unknown) => error);
   expect(await outcome(watched)).toBe(await outcome(call));
   expect(ends).toEqual([told]);
+});
+
+test('a watched guard reports each of its checks, and decides as before; a public one checks nothing', () => {
+  const registry = createVoterRegistry({ voters: [], strategy: 'affirmative', roleHierarchy: {} });
+  let checks = 0;
+  const watch = () => {
+    checks++;
+    return () => {};
+  };
+  const user = { id: 'ann', roles: ['ROLE_A'] };
+  const guard = watchedGuard(compileGuard(['ROLE_A'], registry), watch);
+  expect(guard.roles).toEqual(['ROLE_A']);
+  expect(guard.check(null, user, fakeRequest())).toBeUndefined();
+  expect(() => guard.check(null, null, fakeRequest())).toThrow();
+  expect(checks).toBe(2);
+  expect(guard.grants(null, null, fakeRequest())).toBe(false);
+  expect(checks).toBe(3);
+  const open = watchedGuard(compileGuard([], registry), watch);
+  open.check(null, null, fakeRequest());
+  open.grants(null, null, fakeRequest());
+  expect(checks).toBe(3);
 });

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { Authenticator, authenticateWith, challengeOf, isAuthenticatorClass, isUser } from '../../src/access/authenticator.ts';
+import { ApiKeyAuthenticator } from '../../src/access/api-keys.ts';
+import {
+  Authenticator,
+  authenticateWith,
+  challengeOf,
+  credentialHeaders,
+  isAuthenticatorClass,
+  isOfApplication,
+  isUser,
+} from '../../src/access/authenticator.ts';
+import { identityOf } from '../../src/access/identity.ts';
 import type { User } from '../../src/access/user.ts';
 import { Problem, problem } from '../../src/errors.ts';
 import { fakeRequest, thrownBy } from './fake-request.ts';
@@ -33,6 +43,28 @@ describe('isAuthenticatorClass', () => {
     expect(isAuthenticatorClass(Scripted)).toBe(true);
     for (const value of [Authenticator, class {}, answering(null), () => null, null])
       expect(isAuthenticatorClass(value)).toBe(false);
+  });
+});
+
+describe('an authenticator', () => {
+  const keys = new ApiKeyAuthenticator([{ name: 'bot', key: 'robot-key', roles: [] }]);
+
+  test('adds the headers that it reads to those that identify callers', () => {
+    expect(credentialHeaders([])).toEqual([]);
+    expect(credentialHeaders([answering(null)])).toEqual(['Authorization']);
+    expect(credentialHeaders([answering(null), keys])).toEqual(['Authorization', 'X-Api-Key']);
+  });
+
+  test('is of the application, or built in', () => {
+    expect([answering(null), keys].map(isOfApplication)).toEqual([true, false]);
+  });
+
+  test('gives its users an identity that those of others do not have', async () => {
+    const named = { id: 'bot', roles: [] };
+    const own = await authenticateWith([answering(named)], request);
+    const byKey = await authenticateWith([keys], fakeRequest({ 'x-api-key': 'robot-key' }));
+    expect(identityOf(own as User)).toBe('user class Scripted string bot');
+    expect(identityOf(byKey as User)).toBe('user api key string bot');
   });
 });
 

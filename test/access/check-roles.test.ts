@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkLoadedRoutes, checkPublic, checkRoles, type LoadedRoute } from '../../src/access/check-roles.ts';
+import { checkHeadRoles, checkLoadedRoutes, checkPublic, checkRoles, type LoadedRoute } from '../../src/access/check-roles.ts';
 import { type Vote, Voter } from '../../src/access/voter.ts';
 import { createVoterRegistry } from '../../src/access/voter-registry.ts';
 import type { ActionDeclaration, ApiDeclaration, Path } from '../../src/declaration/types.ts';
@@ -56,6 +56,18 @@ describe('checkRoles', () => {
     );
   });
 
+  test('reports the role of a nested API without a voter', () => {
+    const path = [...root, 'nested', 'pets'];
+    expect(rolesFound({ ...api(null, { methods: [], roles: {} }), nested: [{ path, role: 'NOBODY' }] } as never)).toEqual([
+      ['app_main.apis.person.nested.pets.role', expect.stringContaining('"NOBODY"')],
+    ]);
+  });
+
+  test('ignores the role of GET if only HEAD with a role of its own, or another method, is enabled', () => {
+    expect(rolesFound(api(null, { methods: ['HEAD'], roles: { GET: 'NOBODY', HEAD: 'PERSON_SEE' } }))).toEqual([]);
+    expect(rolesFound(api(null, { methods: ['POST'], roles: { GET: 'NOBODY' } }))).toEqual([]);
+  });
+
   test('ignores the role of a method that is not enabled', () => {
     expect(rolesFound(api(null, { methods: ['GET'], roles: { DELETE: 'NOBODY' } }))).toEqual([]);
   });
@@ -65,6 +77,30 @@ describe('checkRoles', () => {
     const both = rolesFound(api(null, { methods: ['GET', 'HEAD'], roles: { GET: 'NOBODY' } }));
     expect(only.map(([path]) => path)).toEqual(['app_main.apis.person.actions._index.roles.GET']);
     expect(both).toEqual(only);
+  });
+});
+
+describe('checkHeadRoles', () => {
+  const warnings = (baseRole: string | null, action: Pick<ActionDeclaration, 'methods' | 'roles'>) =>
+    findings(({ add }) => checkHeadRoles([api(baseRole, action)], add));
+
+  test('warns of a HEAD that requires less than GET', () => {
+    expect(warnings('BASE', { methods: ['GET', 'HEAD'], roles: { GET: 'PERSON_SEE', HEAD: null } })).toEqual([
+      [
+        'app_main.apis.person.actions._index.roles.HEAD',
+        'HEAD does not require "PERSON_SEE" as GET does: without that role, callers get the status, length and ETag of what GET would return; ' +
+          'leave out "HEAD: null" to guard HEAD like GET',
+      ],
+    ]);
+  });
+
+  test.each<[string, Pick<ActionDeclaration, 'methods' | 'roles'>]>([
+    ['is not enabled', { methods: ['GET'], roles: { GET: 'PERSON_SEE', HEAD: null } }],
+    ['requires the role of GET', { methods: ['GET', 'HEAD'], roles: { GET: 'PERSON_SEE' } }],
+    ['requires another role', { methods: ['GET', 'HEAD'], roles: { GET: 'PERSON_SEE', HEAD: 'ROLE_A' } }],
+    ['requires the base role, as GET does', { methods: ['GET', 'HEAD'], roles: { GET: 'BASE', HEAD: null } }],
+  ])('accepts a HEAD that %s', (_, action) => {
+    expect(warnings('BASE', action)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,6 +29,8 @@ const declare = (part: Partial<JwtDeclaration>): JwtDeclaration => ({
 });
 const load = (part: Partial<JwtDeclaration>, production = true) => loadJwtKeys(declare(part), { directory, production });
 const secretOf = (part: Partial<JwtDeclaration>, production = true) => jwtSecret(declare(part), { directory, production });
+
+const base64url = (text: string) => Buffer.from(text).toString('base64url');
 
 const pairs = {
   RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -262,6 +264,31 @@ describe('a key set at a URL', () => {
     }
     const nobody = 'http://127.0.0.1:1/keys';
     expect(await thrownBy(() => authenticate({ algorithm: 'ES256', jwks: nobody }, token))).toMatchObject({ status: 503 });
+  });
+
+  test('verifies no token by an RSA key of less than 2048 bits', async () => {
+    const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    answer = keySet(jwk('RS256', { kid: 'k' }), { ...short.publicKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' });
+    expect(await authenticate({ algorithm: 'RS256', jwks: address }, await tokenBy('RS256'))).toMatchObject({ id: 'ann' });
+    // jose does not sign with such a key
+    const parts = [{ alg: 'RS256', kid: 'short' }, { sub: 'ann', exp: 4e9 }].map((part) => base64url(JSON.stringify(part)));
+    const signature = sign('sha256', Buffer.from(parts.join('.')), short.privateKey).toString('base64url');
+    const token = [...parts, signature].join('.');
+    expect(await thrownBy(() => authenticate({ algorithm: 'RS256', jwks: address }, token))).toMatchObject({
+      status: 401,
+      message: expect.stringContaining('unknown key'),
+    });
+  });
+
+  test('must have an https address in production', async () => {
+    const declared = (jwks: string) => ({ algorithm: 'ES256', jwks }) as const;
+    await expect(load(declared('http://keys.example/set'))).rejects.toThrow(
+      'security.jwt.jwks: in production the address of a key set must begin with "https:"',
+    );
+    for (const jwks of ['https://keys.example/set', 'HTTPS://keys.example/set']) {
+      expect(await load(declared(jwks))).toBeInstanceOf(Function);
+    }
+    expect(await load(declared('http://keys.example/set'), false)).toBeInstanceOf(Function);
   });
 
   test('is read as a file if only the file name looks like a URL', async () => {

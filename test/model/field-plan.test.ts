@@ -3,14 +3,22 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import {
+  type AssociationField,
+  discriminatorKey,
+  type EmbeddedField,
   embeddedTargets,
   type Field,
   type FieldPlan,
+  hidesParts,
+  isBlank,
+  isNormalized,
+  isSamePlan,
   jsonName,
   ownProperties,
   planFields,
   targetsOf,
 } from '../../src/model/field-plan.ts';
+import { type Normalization, registerNormalizations } from '../../src/model/normalization.ts';
 import { clinicModels } from '../spec/fixtures/clinic.ts';
 
 const Engine = defineEntity({
@@ -43,6 +51,22 @@ const Part = defineEntity({
     seller: () => p.manyToOne(Owner).nullable().groups('read'),
   },
 });
+const Badge = defineEntity({
+  name: 'Badge',
+  embeddable: true,
+  properties: {
+    text: p.string().nullable().groups('read'),
+    shown: p.string().persist(false).getter(),
+    part: () => p.embedded(Part).array().nullable().groups('read'),
+    size: () => p.embedded(Size).nullable().groups('read'),
+    loud: p.string().persist(false).getter().groups('read'),
+  },
+});
+const Size = defineEntity({
+  name: 'Size',
+  embeddable: true,
+  properties: { width: p.integer().nullable().groups('read'), height: p.integer().nullable().groups('read') },
+});
 const Owner = defineEntity({
   name: 'Owner',
   properties: {
@@ -50,6 +74,10 @@ const Owner = defineEntity({
     name: p.string().groups('read'),
     pin: p.string().groups('write'),
     tool: () => p.embedded(Part).nullable().groups('read'),
+    box: () => p.embedded(Part).groups('parts'),
+    parts: () => p.embedded(Part).array().nullable().groups('parts'),
+    badge: () => p.embedded(Badge).nullable().groups('parts'),
+    lender: () => p.manyToOne([Car, Owner]).nullable().groups('lender'),
     cars: () => p.oneToMany(Car).mappedBy('owner').groups('read'),
   },
 });
@@ -75,7 +103,10 @@ const Car = defineEntity({
 });
 
 const database = { url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration;
-const garage = await createMapper(database, { entities: [Engine, Petrol, Electric, Part, Owner, Car], directory: '.' });
+const garage = await createMapper(database, {
+  entities: [Engine, Petrol, Electric, Part, Badge, Size, Owner, Car],
+  directory: '.',
+});
 const clinic = await createMapper(database, { entities: clinicModels, directory: '.' });
 afterAll(() => Promise.all([garage.close(), clinic.close()]));
 
@@ -152,6 +183,11 @@ describe('a plan', () => {
     expect(show(planFields(garage, metaIn(garage, 'Car'), ['drivers']))).toEqual({
       Car: { drivers: { 'to-many': { Owner: {} } } },
     });
+  });
+
+  test('can have other groups for associated rows', () => {
+    const car = show(planFields(garage, metaIn(garage, 'Car'), ['drivers'], ['write'])).Car;
+    expect(car).toEqual({ drivers: { 'to-many': { Owner: { pin: 'string' } } } });
   });
 
   test('of a cut association holds no field outside the groups, not even the key', () => {
@@ -242,6 +278,12 @@ describe('an association of several models', () => {
     expect(targetsOf(carer as never).map(({ className }) => className)).toEqual(['Visitor', 'ThirdParty']);
     expect(targetsOf(doctor as never).map(({ className }) => className)).toEqual(['Doctor']);
     expect(targetsOf(firstName as never)).toEqual([]);
+    const { keeper } = metaIn(garage, 'Car').properties as unknown as Record<string, never>;
+    const { lender } = metaIn(garage, 'Owner').properties as unknown as Record<string, never>;
+    expect([keeper as never, lender as never].map((each) => targetsOf(each).map(({ className }) => className))).toEqual([
+      ['Owner', 'Car'],
+      ['Car', 'Owner'],
+    ]);
   });
 });
 
@@ -252,4 +294,104 @@ describe('the targets of an embedded property', () => {
     expect(embeddedTargets(garage, spares as never).map(({ className }) => className)).toEqual(['Part']);
     expect(embeddedTargets(garage, plate as never)).toEqual([]);
   });
+});
+
+describe('parts of a nullable embedded object', () => {
+  const fieldsOf = (name: string, groups: string[]) =>
+    [...planFields(garage, metaIn(garage, name), groups).variants.values()].flat();
+  const fieldOf = (name: string, property: string, groups: string[]) =>
+    fieldsOf(name, groups).find((field) => field.property === property) as EmbeddedField;
+
+  test('are hidden if the plan shows less of a class than it stores', () => {
+    expect(hidesParts(fieldOf('Owner', 'tool', ['read']))).toBe(true);
+    expect(hidesParts(fieldOf('Car', 'engine', ['read']))).toBe(true);
+    // computed parts are not stored
+    expect(hidesParts(fieldOf('Owner', 'badge', ['parts', 'read']))).toBe(false);
+  });
+
+  test('are no secret if the object is always set, or a list', () => {
+    expect(hidesParts(fieldOf('Owner', 'box', ['parts']))).toBe(false);
+    expect(hidesParts(fieldOf('Owner', 'parts', ['parts']))).toBe(false);
+  });
+
+  test.each<[object, boolean]>([
+    [{}, true],
+    [{ text: null, part: null, size: null, loud: 'made of nothing' }, true],
+    [{ size: { width: null } }, true],
+    [{ size: { width: 0 } }, false],
+    [{ text: '' }, false],
+    [{ part: [] }, false],
+    [{ text: null, part: [{}] }, false],
+  ])('are all null: %j, %s', (object, expected) => {
+    const fields = [...fieldOf('Owner', 'badge', ['parts', 'read']).plan.variants.values()].flat();
+    const partOf = (from: object, { property }: Field) => (from as Record<string, unknown>)[property];
+    expect(isBlank(fields, object, partOf)).toBe(expected);
+  });
+
+  test('are null for one of the classes that the object can have', () => {
+    const fields = fieldsOf('Car', ['read']).filter(({ property }) => property === 'engine');
+    const partOf = (from: object, { property }: Field) => (from as Record<string, unknown>)[property];
+    expect(isBlank(fields, { engine: { battery: 3 } }, partOf)).toBe(true);
+    expect(isBlank(fields, { engine: { power: 3 } }, partOf)).toBe(false);
+  });
+});
+
+describe('two plans', () => {
+  const plan = (name: string, groups: string[], embedded = groups) => planFields(garage, metaIn(garage, name), groups, embedded);
+
+  test('are the same if they show the same fields everywhere', () => {
+    expect(isSamePlan(plan('Car', ['read']), plan('Car', ['read']))).toBe(true);
+    expect(isSamePlan(plan('Car', ['list']), plan('Car', ['list', 'other']))).toBe(true);
+  });
+
+  test.each([
+    ['models', plan('Car', []), plan('Owner', [])],
+    ['numbers of models', planFields(clinic, metaIn(clinic, 'Staff'), []), planFields(clinic, metaIn(clinic, 'Doctor'), [])],
+    ['numbers of fields', plan('Car', ['list']), plan('Car', ['read'])],
+    ['fields', plan('Owner', ['write']), plan('Owner', ['lender'])],
+    ['fields of associated rows', plan('Car', ['drivers'], ['read']), plan('Car', ['drivers'], ['write'])],
+  ])('with other %s differ', (_, one, other) => {
+    expect(isSamePlan(one, other)).toBe(false);
+    expect(isSamePlan(other, one)).toBe(false);
+  });
+
+  test('differ if one of several classes does', () => {
+    const staff = planFields(clinic, metaIn(clinic, 'Staff'), ['read']);
+    const [first, second] = [...staff.variants] as [[EntityMetadata, Field[]], [EntityMetadata, Field[]]];
+    const other = { variants: new Map([first, [second[0], second[1].toReversed()]]) };
+    expect(isSamePlan(staff, other)).toBe(false);
+  });
+});
+
+test('the key of a discriminator is its JSON name', () => {
+  expect(discriminatorKey(metaIn(clinic, 'Doctor'))).toBe('type');
+  expect(discriminatorKey(metaIn(garage, 'Car'))).toBeNull();
+  const { properties, ...meta } = metaIn(clinic, 'Doctor');
+  const renamed = { ...meta, properties: { ...properties, type: { ...properties.type, serializedName: 'kind' } } };
+  expect(discriminatorKey(renamed as unknown as EntityMetadata)).toBe('kind');
+  expect(discriminatorKey({ ...meta, properties: {} } as unknown as EntityMetadata)).toBe('type');
+});
+
+test('a plan knows the normalizers of its models, of its fields, and of what they embed', async () => {
+  const mapper = await createMapper(database, {
+    entities: [Engine, Petrol, Electric, Part, Badge, Size, Owner, Car],
+    directory: '.',
+  });
+  const normalization: Normalization = { by: 'Short', schema: { type: 'string' }, normalize: String };
+  const plan = (name: string, groups: string[], registeredFor: string | null) => {
+    registerNormalizations(mapper, new Map(registeredFor ? [[registeredFor, normalization]] : []));
+    return planFields(mapper, metaIn(mapper, name), groups);
+  };
+  expect(isNormalized(plan('Car', ['read'], null))).toBe(false);
+  expect(plan('Car', ['read'], null)).not.toHaveProperty('normalizations');
+  for (const place of ['Car', 'Car.plate', 'Car.owner', 'Owner', 'Owner.name', 'Part', 'Part.label'])
+    expect([place, isNormalized(plan('Car', ['read'], place))]).toEqual([place, true]);
+  for (const place of ['Car.secret', 'Badge', 'Owner.pin'])
+    expect([place, isNormalized(plan('Car', ['read'], place))]).toEqual([place, false]);
+  const car = plan('Car', ['list'], 'Car');
+  expect([...(car.normalizations ?? [])]).toEqual([[metaIn(mapper, 'Car'), normalization]]);
+  const fields = [...plan('Car', ['read'], 'Car').variants.values()].flat();
+  const twin = fields.find(({ property }) => property === 'twin') as AssociationField;
+  expect(isNormalized(twin.plan), 'a row that is cut to its reference').toBe(false);
+  await mapper.close();
 });

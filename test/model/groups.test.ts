@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { activeGroups, groupsKey, inGroups, isKnownTo, noGroups, readGroups, writeGroups } from '../../src/model/groups.ts';
+import {
+  activeGroups,
+  groupsKey,
+  groupsOfApi,
+  groupsOfProperty,
+  inGroups,
+  isKnownTo,
+  noGroups,
+  readGroups,
+  rolesOfGroups,
+  writeGroups,
+} from '../../src/model/groups.ts';
 
 describe('the groups', () => {
   test('for reading and for writing are constant', () => {
@@ -75,10 +86,49 @@ describe('the active groups of a caller', () => {
     expect(embedded).toEqual(['read']);
   });
 
+  test.each([
+    [['READ'], ['READ', 'MORE'], ['read'], ['read', 'more']],
+    [
+      ['READ', 'MORE'],
+      ['READ', 'LAST'],
+      ['read', 'more'],
+      ['read', 'last'],
+    ],
+    [
+      ['MORE', 'LAST'],
+      ['READ', 'LAST'],
+      ['more', 'last'],
+      ['read', 'last'],
+    ],
+    [['READ'], ['MORE'], ['read'], ['more']],
+  ])('of %j, and of %j inside the response, are separate', (own, inside, read, embedded) => {
+    const all = { read: ['read', 'more', 'last'].map((name) => group(name, name.toUpperCase())), write: [] };
+    const isIn = (roles: string[]) => (role: string) => roles.includes(role);
+    expect(activeGroups(all, isIn(own), isIn(inside))).toMatchObject({ read, embedded });
+  });
+
+  test('depend on each role once', () => {
+    expect(rolesOfGroups([...declared.read, ...declared.write, group('own', 'OWNER')])).toEqual(['MEDICAL', 'OWNER']);
+  });
+
+  test('of an API are those of all its actions', () => {
+    const none = { read: [], write: [] };
+    const actions = [{ groups: { ...none, read: [group('list')] } }, { groups: { ...none, write: [group('edit')] } }];
+    expect(groupsOfApi({ groups: declared, actions } as never)).toEqual({
+      read: [...declared.read, group('list')],
+      write: [...declared.write, group('edit')],
+    });
+  });
+
   test('are the same list for all rows if the decisions are the same', () => {
     const { embedded, read } = activeGroups(declared);
     expect(embedded).toBe(read);
   });
+});
+
+test('the groups of a property are those that the model gives to it', () => {
+  expect(groupsOfProperty({ groups: ['read', 'list'] })).toEqual(['read', 'list']);
+  expect(groupsOfProperty({})).toEqual([]);
 });
 
 test('the key of active groups differs if they read, embed or write something else', () => {

@@ -5,7 +5,7 @@ import { SqliteDriver } from '@mikro-orm/sql';
 import { describe, expect, test } from 'vitest';
 import type { Mapper } from '../../src/database/mapper.ts';
 import { planFields } from '../../src/model/field-plan.ts';
-import { readableField, readableProperty } from '../../src/model/readable-field.ts';
+import { aggregatedPath, readableField, readableProperty } from '../../src/model/readable-field.ts';
 
 type Any = any;
 
@@ -112,6 +112,17 @@ describe('the readable field at a path', () => {
     expect(readableField(planOf('Pet'), 'name')?.isStored).toBe(true);
     expect(readableField(planOf('Pet'), 'masked')?.isStored).toBe(false);
   });
+});
+
+test('the path of an aggregate is the whole name of a field, or the name before the function', () => {
+  const plan = planOf('Pet');
+  expect(
+    ['barks:sum', 'center.title:max', 'name', 'a:b:max', 'barks:', 'barks:sum '].map((name) => aggregatedPath(plan, name)),
+  ).toEqual(['barks', 'center.title', 'name', 'a:b', 'barks:', 'barks:sum ']);
+  const field = [...planOf('Dog').variants.values()].flat().find(({ name }) => name === 'barks');
+  const metadata = { ...field?.metadata, serializedName: 'bark:max' };
+  const named = { variants: new Map([[{}, [{ ...field, metadata }]]]) } as Any;
+  expect(aggregatedPath(named, 'bark:max')).toBe('bark:max');
 });
 
 test('only one file reads the groups and the hidden flag of a property', () => {
