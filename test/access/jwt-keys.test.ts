@@ -271,7 +271,10 @@ describe('a key set at a URL', () => {
     answer = keySet(jwk('RS256', { kid: 'k' }), { ...short.publicKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' });
     expect(await authenticate({ algorithm: 'RS256', jwks: address }, await tokenBy('RS256'))).toMatchObject({ id: 'ann' });
     // jose does not sign with such a key
-    const parts = [{ alg: 'RS256', kid: 'short' }, { sub: 'ann', exp: 4e9 }].map((part) => base64url(JSON.stringify(part)));
+    const parts = [
+      { alg: 'RS256', kid: 'short' },
+      { sub: 'ann', exp: 4e9 },
+    ].map((part) => base64url(JSON.stringify(part)));
     const signature = sign('sha256', Buffer.from(parts.join('.')), short.privateKey).toString('base64url');
     const token = [...parts, signature].join('.');
     expect(await thrownBy(() => authenticate({ algorithm: 'RS256', jwks: address }, token))).toMatchObject({
