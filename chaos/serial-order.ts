@@ -4,7 +4,7 @@ export interface Operation<Value> {
   readonly value: Value;
   readonly start: number;
   readonly end: number;
-  /** Whether the client got no response to a write: it took effect at any time after its start, or never. */
+  /** Whether the client got no response to a write, because the process died: then it took effect before its end, or never. */
   readonly isOpen?: boolean;
 }
 
@@ -25,32 +25,30 @@ export function hasSerialOrder<Value>(operations: readonly Operation<Value>[], f
     const key = `${from} ${[...done].sort((a, b) => a - b)} ${value}`;
     if (seen.has(key)) continue;
     seen.add(key);
-    const { indexes, isLast } = nextOf(sorted, from, done);
-    if (isLast && value === last) return true;
-    const fitting = indexes.filter((index) => sorted[index]?.kind === 'write' || sorted[index]?.value === value);
+    const next = nextOf(sorted, from, done);
+    if (next.length === 0 && value === last) return true;
+    const valuesAfter = ({ isOpen, kind, value: own }: Operation<Value>) =>
+      kind === 'write' ? (isOpen ? [own, value] : [own]) : own === value ? [own] : [];
     // a read changes nothing, so a read that fits can always be next
-    const read = fitting.find((index) => sorted[index]?.kind === 'read');
-    for (const index of read === undefined ? fitting : [read])
-      left.push({ done: new Set(done).add(index), from, value: (sorted[index] as Operation<Value>).value });
+    const read = next.find((index) => sorted[index]?.kind === 'read' && sorted[index]?.value === value);
+    for (const index of read === undefined ? next : [read])
+      for (const after of valuesAfter(sorted[index] as Operation<Value>))
+        left.push({ done: new Set(done).add(index), from, value: after });
   }
   return false;
 }
 
-/** The operations that can be next, those without a response first, because the last one is tried first. */
-function nextOf<Value>(sorted: readonly Operation<Value>[], from: number, done: ReadonlySet<number>) {
-  const open: number[] = [];
-  const complete: number[] = [];
+/** The operations that can be next. */
+function nextOf<Value>(sorted: readonly Operation<Value>[], from: number, done: ReadonlySet<number>): number[] {
+  const next: number[] = [];
   let end = Number.POSITIVE_INFINITY;
   for (let i = from; i < sorted.length; i++) {
     const operation = sorted[i] as Operation<Value>;
     // all further operations began after one of these had ended
     if (operation.start > end) break;
     if (done.has(i)) continue;
-    if (operation.isOpen) open.push(i);
-    else {
-      complete.push(i);
-      end = Math.min(end, operation.end);
-    }
+    next.push(i);
+    end = Math.min(end, operation.end);
   }
-  return { indexes: [...open, ...complete], isLast: complete.length === 0 };
+  return next;
 }
