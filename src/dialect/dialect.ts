@@ -54,6 +54,8 @@ export interface SqlSyntax {
    * has one writer at a time.
    */
   rowLock(alias?: string): string;
+  /** The same for a lock against removal only, as a reference to a row takes it. */
+  readonly keyLock: string;
   /**
    * Rows of parameters as a table expression with the columns `c0`, `c1` and so on, of the given types. `order` is the clause that
    * keeps their order. `mostRows` limits the rows of one statement.
@@ -70,6 +72,10 @@ export interface SqlSyntax {
   textOf(columns: readonly string[]): string;
   /** True if the columns hold the values of the parameters; null equals null. */
   areSame(columns: readonly string[], parameters: readonly string[]): string;
+  /** The bytes that a column takes in a row that is read. */
+  bytesOf(column: string): string;
+  /** Null if a size is within a limit; otherwise the statement fails, with an error that `isTooLarge` recognizes. */
+  failsBeyond(size: string, limit: number): string;
   /** The clause that makes a `select` of rows to remove skip rows that others have locked. */
   readonly skipLocked: string;
   /** The words after `create` for a table whose rows need not survive a crash. */

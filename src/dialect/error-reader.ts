@@ -36,6 +36,8 @@ export interface ErrorReader {
   isFull(error: DatabaseError): boolean;
   /** The database is read-only. */
   isReadOnly(error: DatabaseError): boolean;
+  /** The rows of a response are larger than the statement allows. */
+  isTooLarge(error: DatabaseError): boolean;
   /** A value does not fit its column. */
   isMisfit(error: DatabaseError): boolean;
   /** The statement names a table or column that does not exist or has another type, or a required column has no value. */

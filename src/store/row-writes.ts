@@ -16,6 +16,7 @@ import type { Admission } from './port.ts';
 import { stateOf } from './request-state.ts';
 import { type Condition, RowChanges, type SeenReferences } from './row-changes.ts';
 import type { Check, RowCode } from './row-code.ts';
+import type { RowLists } from './row-lists.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 
 /** The dependencies of {@link RowWrites}. */
@@ -29,6 +30,8 @@ export interface RowWriteOptions {
   readonly associations: AssociationReader;
   /** The code of the model that takes part; null if there is none. */
   readonly code: RowCode | null;
+  /** Writes the lists of a body; null if MikroORM does. */
+  readonly lists?: RowLists | null;
 }
 
 export const noReferences: SeenReferences = new Map();
@@ -79,9 +82,13 @@ export class RowWrites {
     plain: PlainBody,
     check: Check,
   ): Promise<FoundRow | null | typeof notPlain> {
-    const { code, rows } = this.options;
+    const { code, lists, rows } = this.options;
     const columns = plain.read(request.body, false);
-    if (!columns) return notPlain;
+    if (!columns) {
+      const { changes } = this;
+      const listed = lists?.change(request, admission, plain, this.condition(request, admission), { changes, rows });
+      return (await listed) ?? notPlain;
+    }
     const checked = await this.#checkedReferences(request, columns);
     if (!checked) return notPlain;
     const { referred, refusal, seen } = checked;

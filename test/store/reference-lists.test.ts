@@ -1,16 +1,31 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiController } from '../../src/index.ts';
+import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
-const Member = defineEntity({ name: 'Member', properties: { id: p.integer().primary().groups('read') } });
+const Member = defineEntity({
+  name: 'Member',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    notes: p.text().default('').groups('notes'),
+    awards: () => p.oneToMany(Award).mappedBy('member').groups('notes'),
+  },
+});
+const Award = defineEntity({
+  name: 'Award',
+  properties: {
+    id: p.integer().primary(),
+    text: p.text().nullable().groups('notes'),
+    member: () => p.manyToOne(Member),
+  },
+});
 const Team = defineEntity({
   name: 'Team',
   properties: {
     id: p.integer().primary().groups('read'),
     name: p.string().groups('read', 'write'),
-    members: () => p.manyToMany(Member).groups('read', 'write'),
+    members: () => p.manyToMany(Member).groups('read', 'notes', 'write'),
   },
 });
 
@@ -19,7 +34,15 @@ class HookedController extends ApiController {
   override beforeSerialize(): void {}
 }
 
+/** Hides the teams with odd keys. */
+class EvenController extends ApiController {
+  override customizeQuery(_action: string, _request: ApiRequest, query: any) {
+    return query.andWhere('id % 2 = 0');
+  }
+}
+
 const members = 200;
+const limit = 20_000;
 
 /** References to the first members, in reverse order. */
 const firstMembers = (count: number) => Array.from({ length: count }, (_, i) => ({ id: count - i }));
@@ -34,16 +57,21 @@ describe.each(databases)('a list of references in a body on %s', (kind) => {
     app = await startApplication({
       app_main: {
         database: { url: database.url, schema: 'update' },
+        server: { response_limit: limit },
         apis: {
           team: { class: 'Team', base_path: '/team', actions },
+          even: { class: 'Team', controller: 'EvenController', base_path: '/even', actions },
+          noted: { class: 'Team', base_path: '/noted', groups: { read: ['notes'] }, actions },
           hooked: { class: 'Team', controller: 'HookedController', base_path: '/hooked', actions },
         },
       } as never,
-      models: [Team, Member],
-      controllers: [HookedController],
+      models: [Team, Member, Award],
+      controllers: [EvenController, HookedController],
       seed: (em) => {
         for (let id = 1; id <= members; id++) em.create(Member, { id } as never);
-        em.create(Team, { id: 1, name: 'first' } as never);
+        for (const id of [1, 2]) em.create(Team, { id, name: 'first' } as never);
+        const long = 'x'.repeat(limit / 2);
+        for (const id of [members - 1, members]) em.create(Award, { id, text: long, member: id } as never);
       },
     });
   });
@@ -95,5 +123,36 @@ describe.each(databases)('a list of references in a body on %s', (kind) => {
       expect(body.detail).toContain('members[2]');
       expect((await app.request('GET', `/${path}/1.json`)).json).toMatchObject({ name: 'kept', members: [{ id: 1 }] });
     });
+  });
+
+  test('is replaced by the same few statements, whatever it replaces', async () => {
+    await sent('PATCH', '/team/2.json', { members: firstMembers(members) });
+    const { ids, statements, status } = await sent('PATCH', '/team/2.json', { name: 'a', members: firstMembers(3) });
+    expect([status, ids, statements.length]).toEqual([200, [1, 2, 3], 7]);
+  });
+
+  test('is not replaced if the caller does not see the row', async () => {
+    await sent('PATCH', '/team/1.json', { members: firstMembers(1) });
+    expect(await sent('PATCH', '/even/1.json', { members: firstMembers(2) })).toMatchObject({ status: 404 });
+    expect((await app.request('GET', '/team/1.json')).json.members).toEqual([{ id: 1 }]);
+    expect(await sent('PATCH', '/even/2.json', { members: firstMembers(2) })).toMatchObject({ status: 200, ids: [1, 2] });
+  });
+
+  test('is not replaced if the response would be too large: the size of all embedded rows counts', async () => {
+    await sent('PATCH', '/team/1.json', { name: 'kept', members: firstMembers(1) });
+    const one = { name: 'lost', members: [{ id: members }] };
+    const both = { name: 'lost', members: [{ id: members - 1 }, { id: members }] };
+    expect(await sent('PATCH', '/noted/1.json', both)).toMatchObject({ status: 413, body: { code: 'response_too_large' } });
+    expect((await app.request('GET', '/team/1.json')).json).toEqual({ id: 1, name: 'kept', members: [{ id: 1 }] });
+    const { body, status } = await sent('PATCH', '/noted/1.json', one);
+    expect([status, body.members[0].awards[0].text.length]).toEqual([200, limit / 2]);
+  });
+
+  test('is one of the lists of concurrent requests, and not a mixture', async () => {
+    const lists = Array.from({ length: 6 }, (_, i) => Array.from({ length: 5 }, (_, at) => ({ id: 10 * i + at + 1 })));
+    const all = lists.map((list) => app.request('PATCH', '/team/2.json', { json: { members: list } }));
+    expect((await Promise.all(all)).map(({ status }) => status)).toEqual(lists.map(() => 200));
+    const { json } = await app.request('GET', '/team/2.json');
+    expect(lists).toContainEqual((json.members as { id: number }[]).toSorted((a, b) => a.id - b.id));
   });
 });

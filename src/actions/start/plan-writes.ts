@@ -4,12 +4,13 @@ import type { ActiveGroups } from '../../model/groups.ts';
 import { hasRules } from '../../model/own-code.ts';
 import type { SubjectReads } from '../../query/visibility/subject-reads.ts';
 import { RowCode } from '../../store/row-code.ts';
+import { RowLists } from '../../store/row-lists.ts';
 import { RowWrites } from '../../store/row-writes.ts';
 import { unitOfWorkReason } from '../../store/unit-of-work.ts';
 import { type RowWriting, WriteStore } from '../../store/write-store.ts';
 import { hookWith } from '../hooks.ts';
 import type { ApiRuntime } from './runtime.ts';
-import { checkedRead, plainBody, readsSubject, responseRead, rowStore, type WritePlanning } from './write-parts.ts';
+import { checkedRead, plainBody, plainLists, readsSubject, responseRead, rowStore, type WritePlanning } from './write-parts.ts';
 
 type Write = 'create' | 'update' | 'delete';
 
@@ -52,7 +53,10 @@ export function planWrite(
   const rows = rowStore(api, meta, shown, planning);
   const { executor, writer } = planning;
   const code = hasCode ? new RowCode(mapper, meta, plain, framework.subjects as SubjectReads) : null;
-  const writes = new RowWrites({ mapper, meta, rows, writer, executor, associations, code });
+  const lists = write === 'update' && !code ? plainLists(api, groups) : null;
+  const mostBytes = framework.declaration.server.responseLimit;
+  const rowLists = lists && lists.size > 0 ? new RowLists({ mapper, meta, lists, writer, mostBytes }) : null;
+  const writes = new RowWrites({ mapper, meta, rows, writer, executor, associations, code, lists: rowLists });
   const writing: RowWriting = {
     writes,
     plain,

@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import { PlainBody } from '../../change/plain-body.ts';
+import type { PlainList } from '../../change/plain-lists.ts';
 import type { References } from '../../change/stored-columns.ts';
 import type { Cursors } from '../../database/cursor.ts';
 import type { Executor } from '../../database/executor.ts';
@@ -7,9 +8,12 @@ import type { Writer } from '../../database/writer.ts';
 import type { HttpMethod } from '../../declaration/types.ts';
 import type { FieldPlan } from '../../model/field-plan.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
+import { identifierParser, isComposite } from '../../model/identifier.ts';
+import { hasAccessor } from '../../model/own-code.ts';
 import { canHideRows } from '../../query/entities/filters.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import { EntityStore } from '../../store/entity-store.ts';
+import { pivotFor } from '../../store/row-links.ts';
 import { RowStore } from '../../store/row-store.ts';
 import type { ApiRuntime } from './runtime.ts';
 
@@ -91,6 +95,23 @@ export function plainBody(api: ApiRuntime, groups: ActiveGroups): PlainBody {
     ({ property, targets }) => referencesTo(api, property, targets[0] as EntityMetadata),
     (target) => framework.visibility.isOpen(target),
   );
+}
+
+/** The lists of references in a body that statements can write, by their names. */
+export function plainLists(api: ApiRuntime, groups: ActiveGroups): ReadonlyMap<string, PlainList> {
+  const { framework, meta } = api;
+  const { mapper } = framework;
+  const lists = new Map<string, PlainList>();
+  if (isComposite(meta)) return lists;
+  for (const { kind, metadata: property, name } of framework.deserializer(groups).planFor(meta).fields.values()) {
+    const pivot = kind === 'to-many' ? pivotFor(mapper, meta, property) : null;
+    const target = property.targetMeta;
+    if (!pivot || !target || isComposite(target) || hasAccessor(meta, property.name as string)) continue;
+    // links to rows that a caller does not see stay, and MikroORM knows which
+    if (!framework.visibility.isOpen(target) || !referencesTo(api, property.name as string, target)) continue;
+    lists.set(name, { name, target, pivot, parseId: identifierParser(target, mapper.driver.getPlatform(), 'json') });
+  }
+  return lists;
 }
 
 /** The rows of the target that callers may put into an association; null if that needs more than a key. */

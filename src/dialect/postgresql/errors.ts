@@ -1,3 +1,4 @@
+import { tooLarge } from '../../database/too-large.ts';
 import type { DatabaseError, ErrorReader } from '../error-reader.ts';
 
 /** Serialization failure, deadlock. */
@@ -38,7 +39,8 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
   isFinal: ({ code }) => final.has(String(code)),
   isFull: ({ code }) => code === '53100',
   isReadOnly: ({ code }) => code === '25006',
-  isMisfit: ({ code }) => startsWith(code, '22'),
+  isTooLarge,
+  isMisfit: (error) => startsWith(error.code, '22') && !isTooLarge(error),
   isSchemaFault: ({ code }) => schemaFaults.has(code),
   isForbidden: ({ code }) => code === '42501',
   isTranslatable: ({ code }) => typeof code === 'string' && /^23\w{3}$/.test(code),
@@ -53,6 +55,10 @@ export const postgresErrors: ErrorReader = Object.freeze<ErrorReader>({
     };
   },
 });
+
+function isTooLarge({ code, message = '' }: DatabaseError): boolean {
+  return code === '22P02' && message.includes(`"${tooLarge}"`);
+}
 
 /** `Key (email)=(…) already exists.` */
 function columnsIn(detail: string): string[] {

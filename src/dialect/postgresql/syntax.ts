@@ -1,3 +1,4 @@
+import { tooLarge } from '../../database/too-large.ts';
 import type { RowEstimate, SqlSyntax } from '../dialect.ts';
 import { postgresAggregates } from './aggregates.ts';
 import { pagesAtOffsets } from './pages-at-offsets.ts';
@@ -30,11 +31,15 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   // null is the greatest of values
   nullsLast: (direction) => direction === 'asc',
   rowLock: (alias) => ` for no key update${alias === undefined ? '' : ` of ${alias}`}`,
+  keyLock: ' for key share',
   rowSource: postgresRows,
   turn: (isShared) => `select pg_advisory_xact_lock${isShared ? '_shared' : ''}(hashtext($1), 0)`,
   rowVersion: 'xmin',
   textOf: (columns) => columns.map((column) => `${column}::text`).join(" || ',' || "),
   areSame: (columns, parameters) => columns.map((column, i) => `${column}::text = ${parameters[i]}::text`).join(' and '),
+  // a field of a row has a length of four bytes
+  bytesOf: (column) => `(coalesce(octet_length(${column}::text), 0) + 4)`,
+  failsBeyond: (size, limit) => `cast(case when ${size} > ${limit} then '${tooLarge}' end as int)`,
   skipLocked: ' for update skip locked',
   // not written to the write-ahead log
   scratchTable: 'unlogged table',

@@ -1,3 +1,4 @@
+import { tooLarge } from '../../database/too-large.ts';
 import type { BrokenConstraint, DatabaseError, ErrorReader } from '../error-reader.ts';
 
 const driverCode = 'ERR_SQLITE_ERROR';
@@ -21,6 +22,7 @@ export const sqliteErrors = Object.freeze({
   isUnavailable: (error) => unavailable.has(primaryCode(error)) || /database is locked/.test(error.message ?? ''),
   isFull: (error) => primaryCode(error) === full,
   isReadOnly: ({ errcode }) => (Number(errcode) & 0xff) === readOnly,
+  isTooLarge: ({ code, message = '' }) => code === driverCode && message.includes(`'${tooLarge}'`),
   isSchemaFault: ({ code, message = '' }) => code === driverCode && schemaFault.test(message),
   isTranslatable: ({ code }) => code === driverCode,
   /** `UNIQUE constraint failed: person.email, person.year`, `CHECK constraint failed: age > 0` */

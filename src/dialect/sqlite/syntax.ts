@@ -1,3 +1,4 @@
+import { tooLarge } from '../../database/too-large.ts';
 import type { SqlSyntax } from '../dialect.ts';
 import { sqliteAggregates } from './aggregates.ts';
 import { lowered, lowerFunction } from './lower-case.ts';
@@ -23,11 +24,14 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   nullsLast: (direction) => direction === 'desc',
   // SQLite has one writer at a time
   rowLock: () => '',
+  keyLock: '',
   rowSource: sqliteRows,
   turn: null,
   rowVersion: null,
   textOf: (columns) => columns.map((column) => `quote(${column})`).join(" || ',' || "),
   areSame: (columns, parameters) => `(${columns.join(', ')}) is (${parameters.join(', ')})`,
+  bytesOf: (column) => `coalesce(max(octet_length(${column}), 8), 8)`,
+  failsBeyond: (size, limit) => `json_extract('{}', case when ${size} > ${limit} then '${tooLarge}' end)`,
   skipLocked: '',
   scratchTable: 'table',
   changesWithin: false,

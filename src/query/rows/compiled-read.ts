@@ -179,10 +179,10 @@ export class CompiledRead {
     });
   }
 
-  /** Makes the columns that tell which embedded rows are visible; none if the request does not use columns for that. */
-  #columnsSeen({ visibility }: Reading): MoreColumns {
+  /** Makes the columns that tell which embedded rows are visible, if the request uses columns for that, and check their size. */
+  #columnsSeen({ mostBytes, visibility }: Reading): MoreColumns {
     const seen = visibility && 'seen' in visibility ? visibility.seen : null;
-    return (before) => this.#embedded.columns(seen, before);
+    return (before) => this.#embedded.columns(seen, before, mostBytes);
   }
 
   /** Why rows cannot become objects for code of the application; null if they can. */

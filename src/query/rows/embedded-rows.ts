@@ -16,6 +16,7 @@ import {
   type VisibilityPoint,
 } from '../visibility/visibility-columns.ts';
 import { noText, type QueryText, statementOf } from './bound-statement.ts';
+import { embeddedSize } from './embedded-size.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
 import type { TextColumn } from './seek/key-order.ts';
@@ -61,6 +62,8 @@ export class EmbeddedRows {
   readonly #limited: readonly EntityMetadata[];
   readonly #rootPoints: readonly VisibilityPoint[];
   readonly #rootColumns: VisibilityColumns;
+  /** The bytes of the rows that a row of the root embeds. */
+  readonly #size: string;
   /** Whether all embedded rows are joined, and visible to everybody. */
   readonly #isEmpty: boolean;
 
@@ -75,12 +78,15 @@ export class EmbeddedRows {
       const columnsSeen = new VisibilityColumns(points, selection.columns, this.#dialect);
       return { ...selection, own, points, columnsSeen, statement: this.#statement(selection, isWide) };
     });
+    this.#size = embeddedSize(many, null, root.columns, this.#dialect.sql);
     this.#isEmpty = many.length === 0 && limited.length === 0;
   }
 
-  /** The visibility columns of the root's rows; none if columns do not decide. */
-  columns(seen: SeenClasses | null, before: number): QueryText {
-    return seen ? this.#rootColumns.select(seen, before) : noText;
+  /** The visibility columns of the root's rows, none if columns do not decide, and the one that limits what a row embeds. */
+  columns(seen: SeenClasses | null, before: number, mostBytes?: number): QueryText {
+    const visible = seen ? this.#rootColumns.select(seen, before) : noText;
+    if (mostBytes === undefined || this.#many.length === 0) return visible;
+    return { sql: `${visible.sql}, ${this.#dialect.sql.failsBeyond(this.#size, mostBytes)}`, params: visible.params };
   }
 
   #statement(selection: ManySelection, isWide: boolean): Many['statement'] {

@@ -14,6 +14,8 @@ export interface Reading {
   readonly context?: InstanceContext | undefined;
   readonly view?: ListView;
   readonly pace?: Pace | undefined;
+  /** Beyond this size of the rows that one row embeds, the statement fails that reads it. */
+  readonly mostBytes?: number;
 }
 
 /** Writes rows as lines, each with its line break. */
