@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import type { Plugin } from 'vite';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import './test/support/compile-cache.ts';
 import { seed, seedVariable } from './test/support/random.ts';
 import { selectedDatabases } from './test/support/selected-databases.ts';
 import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
@@ -176,8 +176,6 @@ const unit = {
 };
 
 process.env[seedVariable] = String(seed);
-// processes that tests start need not strip the types of the same modules again and again
-process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules', '.cache', 'declarest-compile');
 if (!process.env.VITEST_WORKER_ID) console.log(`random tests begin at ${seedVariable}=${seed}`);
 
 export default defineConfig({
@@ -185,7 +183,7 @@ export default defineConfig({
   test: {
     projects: selectedDatabases().length === 0 ? [unit] : projects,
     globalSetup: ['test/support/run-directory.ts', 'test/support/postgres.ts'],
-    setupFiles: ['test/support/random.ts', 'test/support/documents/watch-responses.ts'],
+    setupFiles: ['test/support/compile-cache.ts', 'test/support/random.ts', 'test/support/documents/watch-responses.ts'],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
     maxWorkers: cores + 2,
