@@ -23,6 +23,7 @@ import { denormalizersOf } from './change/associations.ts';
 import { conflictProblem } from './change/conflict.ts';
 import { separateEarlyUpdates } from './change/early-updates.ts';
 import { countLinks } from './change/link-versions.ts';
+import { checkSharedColumns } from './change/shared-columns.ts';
 import { createCursors, createExecutor, createWriter } from './database/create-connections.ts';
 import type { ConnectionCounts, Executor } from './database/executor.ts';
 import type { Mapper } from './database/mapper.ts';
@@ -127,6 +128,7 @@ export async function mountApplication(
   }
   countLinks(mapper);
   separateEarlyUpdates(mapper);
+  checkSharedColumns(mapper);
   const watch = { ...statements, sent: application.onStatement };
   const executor = createExecutor(mapper, watch, { bytes: declaration.server.responseLimit });
   const cursors = createCursors(mapper, watch);

@@ -1,4 +1,5 @@
 import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
+import { sharedColumns } from '../change/shared-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { canHideRows } from '../query/entities/filters.ts';
@@ -28,6 +29,8 @@ const unbound: readonly (keyof typeof EventType)[] = [
 /** Why statements alone cannot make a kind of change: application code, or work that MikroORM does. Null if they can. */
 export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
   const name = meta.className;
+  const [shared] = sharedColumns(meta);
+  if (shared) return `${name}.${String(shared.association.name)} shares a column with ${String(shared.other.name)}`;
   const manager = mapper.em.getEventManager();
   const event = [...events[change], ...everywhere].find((each) => manager.hasListeners(each as EventType, meta));
   if (event) return `${name} has code for the event ${event}`;

@@ -72,11 +72,11 @@ function union(plans: readonly FieldPlan[]): FieldPlan {
   return { variants };
 }
 
-/** Whether associated rows must be loaded: a reference that shows only its key needs none. */
+/** Whether associated rows must be loaded: a reference that shows only its key needs none, unless a part of the key shows more. */
 function needsRows(field: AssociationField): boolean {
   return (
     field.kind === 'to-many' ||
-    [...field.plan.variants.values()].some((fields) => fields.some(({ metadata }) => !metadata.primary))
+    [...field.plan.variants.values()].some((fields) => fields.some((inner) => !inner.metadata.primary || isLoaded(inner)))
   );
 }
 
