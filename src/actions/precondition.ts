@@ -17,10 +17,11 @@ export function checkPrecondition({ framework, meta }: ApiRuntime, request: ApiR
   const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
   if (!isConditional(request)) return;
   const mark = markOf(framework.tags, meta, found);
-  if (match !== undefined && !matches(named('If-Match', match), mark)) throw failed(meta, named('If-Match', match), mark);
+  const expected = match === undefined ? '*' : named('If-Match', match);
+  if (!matches(expected, mark)) throw failed(meta, expected, mark);
   if (noneMatch === undefined) return;
   const excluded = named('If-None-Match', noneMatch);
-  if (excluded === '*' || mark === null || matches(excluded, mark)) {
+  if (mark === null || matches(excluded, mark)) {
     const reason = `the ${modelName(meta)} exists, or may match the ETag in If-None-Match`;
     throw problem('precondition_failed', { reason });
   }

@@ -168,7 +168,8 @@ export function isSamePlan(one: FieldPlan, other: FieldPlan): boolean {
 
 function isSameField(one: Field, other: Field): boolean {
   if (one.metadata !== other.metadata) return false;
-  return one.kind === 'scalar' || other.kind === 'scalar' || isSamePlan(one.plan, other.plan);
+  // fields of one property are of the same kind
+  return one.kind === 'scalar' || isSamePlan(one.plan, (other as typeof one).plan);
 }
 
 /** The models that an association can hold. */

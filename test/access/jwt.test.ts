@@ -2,6 +2,7 @@ import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { authenticateWith } from '../../src/access/authenticator.ts';
+import { identityOf } from '../../src/access/identity.ts';
 import { JwtAuthenticator } from '../../src/access/jwt.ts';
 import { type JwtKeys, loadJwtKeys } from '../../src/access/jwt-keys.ts';
 import { signToken } from '../../src/access/sign-token.ts';
@@ -55,6 +56,10 @@ describe('a valid token', () => {
       email: 'a@b.c',
       exp,
     });
+  });
+
+  test('identifies its user as that of a token', async () => {
+    expect(identityOf((await userOf(forge(claims()))) as User)).toBe('user token string ann');
   });
 
   test('sets no roles if it has no roles claim', async () => {

@@ -1,4 +1,7 @@
+import type { EntityMetadata } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
+import { outdated } from '../../src/actions/precondition.ts';
+import type { ApiRequest } from '../../src/index.ts';
 import { stores, useRunning } from './application.ts';
 
 const writes = [
@@ -8,6 +11,16 @@ const writes = [
   ['POST', '/1/tags.json', { id: 2 }],
   ['DELETE', '/1/tags.json', { id: 1 }],
 ] as const;
+
+test.each<[Record<string, string>, number, string]>([
+  [{ 'if-match': '"a"' }, 412, 'the course has changed since it had this ETag; fetch it again and repeat the change'],
+  [{}, 409, 'another request has changed the course; fetch it again and repeat the change'],
+  [{ 'if-match': '*' }, 409, 'another request has changed the course; fetch it again and repeat the change'],
+  [{ 'if-match': ' * ' }, 409, 'another request has changed the course; fetch it again and repeat the change'],
+])('a change with the headers %j that came too late is rejected with %i', (headers, status, reason) => {
+  const problem = outdated({ className: 'Course' } as EntityMetadata, { headers } as unknown as ApiRequest);
+  expect(problem).toMatchObject({ status, message: expect.stringContaining(reason) });
+});
 
 describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
   const running = useRunning(compiledReads);
@@ -121,7 +134,8 @@ describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
     const refused = await send('POST', '/revised.json', json, { 'if-match': '"x"' });
     expect([refused.status, refused.json.code]).toEqual([412, 'precondition_failed']);
     expect(refused.json.detail).toContain('a new revised has no ETag yet; leave out If-Match');
-    expect((await send('POST', '/revised.json', json, { 'if-match': 'abc' })).json.code).toBe('invalid_precondition');
+    const malformed = await send('POST', '/revised.json', json, { 'if-match': 'abc' });
+    expect(malformed.json).toMatchObject({ code: 'invalid_precondition', detail: expect.stringContaining('If-Match') });
     expect(await running.rows('revised')).toHaveLength(3);
     expect((await send('POST', '/revised.json', json, { 'if-match': '*' })).status).toBe(201);
   });

@@ -16,6 +16,7 @@ describe('the groups', () => {
   test('for reading and for writing are constant', () => {
     expect(readGroups).toEqual(['read']);
     expect(writeGroups).toEqual(['write']);
+    expect(noGroups).toEqual({ read: [], embedded: [], write: [] });
     expect(() => (readGroups as string[]).push('write')).toThrow(TypeError);
     expect(() => (writeGroups as string[]).push('read')).toThrow(TypeError);
   });

@@ -5,6 +5,7 @@ import { SqliteDriver } from '@mikro-orm/sql';
 import { describe, expect, test } from 'vitest';
 import type { Mapper } from '../../src/database/mapper.ts';
 import { planFields } from '../../src/model/field-plan.ts';
+import { registerNormalizations } from '../../src/model/normalization.ts';
 import { aggregatedPath, readableField, readableProperty } from '../../src/model/readable-field.ts';
 
 type Any = any;
@@ -39,7 +40,20 @@ const Pet: Any = defineEntity({
       .groups('read')
       .serializer(() => '***'),
     center: () => (p.manyToOne(Center as Any) as Any).groups('read'),
+    toys: () => (p.oneToMany(Toy as Any) as Any).mappedBy('pet'),
   },
+});
+const Toy: Any = defineEntity({
+  name: 'Toy',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    pet: () => p.manyToOne(Pet as Any),
+    dog: () => p.manyToOne(Dog as Any),
+  },
+});
+const Kennel: Any = defineEntity({
+  name: 'Kennel',
+  properties: { row: p.integer().primary(), place: p.integer().primary(), name: p.string().groups('read') },
 });
 const Dog = defineEntity({
   name: 'Dog',
@@ -49,6 +63,8 @@ const Dog = defineEntity({
     barks: p.integer().nullable().groups('read'),
     chip: p.string().nullable().groups('read'),
     sound: p.string().nullable().groups('read').fieldName('sound'),
+    bones: () => (p.oneToMany(Toy as Any) as Any).mappedBy('dog').groups('read'),
+    kennel: () => (p.manyToOne(Kennel as Any) as Any).nullable().fieldNames('kennel_row', 'kennel_place').groups('read'),
   },
 });
 const Cat = defineEntity({
@@ -58,13 +74,14 @@ const Cat = defineEntity({
   properties: {
     chip: p.string().nullable(),
     purr: p.string().nullable().fieldName('sound'),
+    home: () => (p.manyToOne(Kennel as Any) as Any).nullable().fieldNames('kennel_row', 'home_place'),
   },
 });
 
 const mapper = new MikroORM({
   driver: SqliteDriver as Any,
   dbName: ':memory:',
-  entities: [Address, Center, Pet, Dog, Cat] as Any,
+  entities: [Address, Center, Pet, Toy, Kennel, Dog, Cat] as Any,
   discovery: { warnWhenNoEntities: false },
 } as Any) as unknown as Mapper;
 const planOf = (name: string, groups = ['read']) => planFields(mapper, mapper.getMetadata().get(name as never) as Any, groups);
@@ -105,6 +122,8 @@ describe('the readable field at a path', () => {
     expect(kindOf('barks')).toBe('scalar');
     expect(kindOf('chip')).toBeNull();
     expect(kindOf('sound')).toBeNull();
+    expect(kindOf('bones')).toBe('to-many');
+    expect([kindOf('kennel.name'), kindOf('kennel.name', 'Dog')]).toEqual([null, 'scalar']);
     expect(kindOf('chip', 'Dog')).toBe('scalar');
   });
 
@@ -112,6 +131,21 @@ describe('the readable field at a path', () => {
     expect(readableField(planOf('Pet'), 'name')?.isStored).toBe(true);
     expect(readableField(planOf('Pet'), 'masked')?.isStored).toBe(false);
   });
+});
+
+test('a field that a normalizer replaces is not marked as stored', () => {
+  const isStored = (place: string) => {
+    registerNormalizations(mapper, new Map([[place, { by: 'Short', schema: {}, normalize: String }]]));
+    return ['name', 'center.title'].map((path) => readableField(planOf('Pet'), path)?.isStored);
+  };
+  expect(['Toy', 'Pet', 'Pet.name', 'Center', 'Center.name'].map(isStored)).toEqual([
+    [true, true],
+    [false, false],
+    [false, true],
+    [true, false],
+    [true, false],
+  ]);
+  registerNormalizations(mapper, new Map());
 });
 
 test('the path of an aggregate is the whole name of a field, or the name before the function', () => {
