@@ -9,13 +9,21 @@ import { notUnitTests, unitTests } from './test/support/unit-tests.ts';
 
 const cores = Math.max(2, availableParallelism());
 
-/** What waits most comes first, so that the last file is not waited for alone. By themselves files are ordered by their size. */
+/** Files that take long for their size. */
+const long =
+  /\/(chaos|hosts)\/|\/docs\/(concepts|examples|how-to|migrations|snippets)|\/cli\/(check|dev|migrate-processes|schema|workers)|\/engine\/(calls|pairs)|\/groups\/oracle|access-suite|\/explorer\/generated|docs-site|courses\/test/;
+
+/**
+ * In each project, long files come first, so that the last one is not waited for alone. By themselves files are ordered by their size.
+ * A process that files share ends before a file of another project.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) =>
-      /\/test\/(chaos\/|docs\/(migrations|examples|how-to)|cli\/(schema|migrate-processes|dev))/.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name);
+    return [...projects.values()].flatMap((own) => {
+      const { short = [], long: first = [] } = Object.groupBy(own, ({ moduleId }) => (long.test(moduleId) ? 'long' : 'short'));
+      return [...first, ...short];
+    });
   }
 }
 

@@ -55,6 +55,7 @@ interface Sent {
 
 interface Outcome extends Sent {
   readonly status: number;
+  readonly code: string | undefined;
   readonly index: number | undefined;
   /** The version of each row after the change. */
   readonly versions: ReadonlyMap<number, number>;
@@ -99,7 +100,8 @@ describe.each(databases)('concurrent lists on %s', (kind) => {
     const roles = { PATCH: 'ITEM', DELETE: 'ITEM' };
     app = await startApplication({
       app_main: {
-        database: { url: database.url, schema: 'update' },
+        // on a busy machine, the requests wait longer for one another than applications should
+        database: { url: database.url, schema: 'update', connect_timeout: 60_000 },
         apis: {
           item: {
             class: 'Item',
@@ -137,7 +139,8 @@ describe.each(databases)('concurrent lists on %s', (kind) => {
         const { json: body, status } = await app.request(method, '/api/item.json', { json, as: { id: name } });
         const changed = status === 200 ? (body.results as { id: number; version: number; writer: string }[]) : [];
         expect(changed.every(({ writer }) => writer === name)).toBe(true);
-        return { name, method, ids, status, index: body?.index, versions: new Map(changed.map((row) => [row.id, row.version])) };
+        const versions = new Map(changed.map((row) => [row.id, row.version]));
+        return { name, method, ids, status, code: body?.code, index: body?.index, versions };
       }),
     );
     expect(new Set(outcomes.map(({ status }) => status))).not.toContain(500);

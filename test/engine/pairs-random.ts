@@ -145,6 +145,6 @@ export function describeRandom(deployed: () => Deployment, place: number): void 
       const faults = (await running)[of];
       expect({ seed, faults: faults.length, first: faults.slice(0, 3) }).toEqual({ seed, faults: 0, first: [] });
     },
-    90_000,
+    Math.max(300_000, count * 3000),
   );
 }

@@ -86,9 +86,7 @@ describe.each(databases)('an explanation on %s', (kind) => {
     await database?.drop();
   });
 
-  test('has the status of the server response, and rejects the same callers', {
-    timeout: 60_000,
-  }, async () => {
+  test('has the status of the server response, and rejects the same callers', async () => {
     const outcomes = { answered: 0, refused: 0, failed: 0, stopped: 0 };
     await fc.assert(
       fc.asyncProperty(request, user, json, async ({ method, path }, as, body) => {
