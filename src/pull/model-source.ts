@@ -103,11 +103,14 @@ function indexesOf(model: PlannedModel): { readonly isUnique: boolean; readonly 
 function namesOf(columns: readonly string[], properties: readonly PlannedProperty[]): string[] | null {
   const names: string[] = [];
   for (let at = 0; at < columns.length; ) {
-    const property = properties.find((one) => columnsOf(one)[0] === columns[at]);
-    const own = property ? columnsOf(property) : [];
-    if (!property || own.some((column, i) => column !== columns[at + i])) return null;
+    const starting = properties.filter((one) => {
+      const own = columnsOf(one);
+      return own.length > 0 && own.every((column, i) => column === columns[at + i]);
+    });
+    const [property] = starting.sort((one, other) => columnsOf(other).length - columnsOf(one).length);
+    if (!property) return null;
     names.push(property.name);
-    at += own.length;
+    at += columnsOf(property).length;
   }
   return names;
 }
@@ -145,7 +148,7 @@ function propertyLines(property: PlannedProperty, model: PlannedModel, naming: N
 
 function commentOf(property: ColumnProperty | Association): string | null {
   if (property.kind === 'column') return property.column.comment;
-  const comments = property.columns.flatMap(({ comment }) => comment ?? []);
+  const comments = property.own.flatMap(({ comment }) => comment ?? []);
   return comments.length > 0 ? comments.join('\n') : null;
 }
 
@@ -193,11 +196,11 @@ function indexSource(columns: readonly string[], indexes: readonly InventoryInde
 }
 
 function associationSource(property: Association, { table }: Pick<PlannedModel, 'table'>, naming: Naming): string {
-  const { columns, key, name, target } = property;
-  const [column] = columns as [InventoryColumn];
+  const { key, name, own, target } = property;
+  const [column] = own as [InventoryColumn];
   const names = columnsOf(property);
-  const isKey = table.primaryKey.includes(column.name);
-  const isOnlyKey = isKey && table.primaryKey.length === columns.length;
+  const isKey = names.every((each) => table.primaryKey.includes(each));
+  const isOnlyKey = isKey && table.primaryKey.length === names.length;
   const isUnique = isOnlyKey || simpleIndex(names, true, table.indexes) !== undefined;
   const parts = [`() => p.${isUnique ? 'oneToOne' : 'manyToOne'}(${target.exportName})`];
   if (isKey) parts.push('.primary()');

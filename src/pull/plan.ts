@@ -49,6 +49,8 @@ export interface Association {
   readonly name: string;
   /** In the order of the key that they refer to. */
   readonly columns: readonly InventoryColumn[];
+  /** Those of them that belong to no other property. */
+  readonly own: readonly InventoryColumn[];
   readonly key: InventoryForeignKey;
   readonly target: Target;
 }
@@ -186,15 +188,12 @@ function referencesKey(key: InventoryForeignKey, columns: readonly InventoryColu
   });
 }
 
-/** Why several columns cannot be one association; null if they can, or if there is only one. */
-function reasonAgainstColumns({ columns }: InventoryForeignKey, { columns: all, primaryKey }: InventoryTable): string | null {
-  if (columns.length === 1) return null;
-  const own = all.filter(({ name }) => columns.includes(name));
-  if (own.some(({ default: given, generated }) => given !== null || generated !== null))
-    return 'whose columns have values of the database';
-  if (new Set(own.map(({ isRequired }) => isRequired)).size > 1) return 'of which only a part can be null';
-  if (new Set(own.map(({ name }) => primaryKey.includes(name))).size > 1) return 'of which only a part is in the primary key';
-  return null;
+/** Why the own columns of an association cannot be one; null if they can. */
+function reasonAgainstColumns(own: readonly InventoryColumn[]): string | null {
+  if (own.length === 0) return 'and has no column of its own';
+  if (own.length > 1 && own.some(({ default: given, generated }) => given !== null || generated !== null))
+    return 'and its columns have values of the database';
+  return new Set(own.map(({ isRequired }) => isRequired)).size > 1 ? 'and only a part of its columns can be null' : null;
 }
 
 /** Finds the models that foreign keys refer to. */
@@ -214,8 +213,7 @@ class TargetFinder {
     if (!target) return `references ${label}, which has no model`;
     if (!referencesKey(key, table.columns, this.#reading)) return `references ${label}, which is not a primary key of this type`;
     if (this.#isCircular(table, key)) return `references ${label}, whose key refers to this one`;
-    const reason = reasonAgainstColumns(key, table);
-    return reason === null ? target : `references ${label}: a key ${reason}`;
+    return target;
   }
 
   /** The columns of an association, in the order of the key that they refer to. */
@@ -234,7 +232,8 @@ class TargetFinder {
 
   /** Whether keys that are associations would refer to each other in a circle. */
   #isCircular(table: InventoryTable, key: InventoryForeignKey): boolean {
-    const isKey = (one: InventoryTable, { columns }: InventoryForeignKey) => one.primaryKey.includes(columns[0] as string);
+    const isKey = (one: InventoryTable, { columns }: InventoryForeignKey) =>
+      columns.every((column) => one.primaryKey.includes(column));
     if (!isKey(table, key)) return false;
     const seen = new Set<string>();
     const reaches = (name: TableName): boolean => {
@@ -276,15 +275,31 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
   const taken = new Set<string>();
   const associations = new Map<string, { readonly key: InventoryForeignKey; readonly target: Target }>();
   const plainKeys: PlannedModel['plainKeys'][number][] = [];
-  for (const key of table.foreignKeys) {
-    const target = finder.find(key, table);
-    if (typeof target === 'string') plainKeys.push({ key, reason: target });
-    else if (key.columns.some((column) => associations.has(column)))
+  // a column of several associations belongs to the one that has no other, or is a property of its own
+  const found = table.foreignKeys
+    .map((key) => ({ key, target: finder.find(key, table) }))
+    .sort((one, other) => one.key.columns.length - other.key.columns.length);
+  const uses = found.flatMap(({ key, target }) => (typeof target === 'string' ? [] : key.columns));
+  for (const { key, target } of found) {
+    if (typeof target === 'string') {
+      plainKeys.push({ key, reason: target });
+      continue;
+    }
+    const isKey = key.columns.every((column) => table.primaryKey.includes(column));
+    const isOwn = (column: string) =>
+      key.columns.length === 1
+        ? !associations.has(column)
+        : uses.filter((each) => each === column).length === 1 && (isKey || !table.primaryKey.includes(column));
+    const own = table.columns.filter(({ name }) => key.columns.includes(name) && isOwn(name));
+    const reason = isKey && own.length < key.columns.length ? 'and has no column of its own' : reasonAgainstColumns(own);
+    if (reason === null) for (const { name } of own) associations.set(name, { key, target });
+    else {
+      const label = `${labelOf(key.target)} (${key.targetColumns.join(', ')})`;
       plainKeys.push({
         key,
-        reason: key.columns.length > 1 ? 'shares a column with another association' : 'its column is an association already',
+        reason: key.columns.length > 1 ? `references ${label}, ${reason}` : 'its column is an association already',
       });
-    else for (const column of key.columns) associations.set(column, { key, target });
+    }
   }
   const notesOf = (column: string) =>
     plainKeys
@@ -316,7 +331,8 @@ function modelOf(table: InventoryTable, finder: TargetFinder, joins: readonly Pl
     if (written.has(key)) return [];
     written.add(key);
     const wanted = associationNames(key);
-    return [{ kind: 'association', name: takeName(wanted, taken), columns: finder.columnsOf(key, table), key, target }];
+    const own = table.columns.filter(({ name }) => associations.get(name)?.key === key);
+    return [{ kind: 'association', name: takeName(wanted, taken), columns: finder.columnsOf(key, table), own, key, target }];
   });
   for (const { owner: _, ...join } of joins) properties.push(joinProperty(join, taken));
   return { ...self, table, properties, ignored, plainKeys, withoutApi: reasonAgainstApi(table) };

@@ -154,7 +154,14 @@ const table = fc.record({
   ),
   /** A foreign key of two columns. */
   pair: fc.option(
-    fc.record({ target: fc.nat(), required: fc.boolean(), swapped: fc.boolean(), index: fc.constantFrom('', 'unique', 'index') }),
+    fc.record({
+      target: fc.nat(),
+      required: fc.boolean(),
+      swapped: fc.boolean(),
+      index: fc.constantFrom('', 'unique', 'index'),
+      /** Whether a second foreign key has one of the columns too, and a third one has a column of the primary key. */
+      shared: fc.boolean(),
+    }),
   ),
   check: fc.boolean(),
 });
@@ -209,6 +216,7 @@ function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
     if (paired) {
       const needed = pair.required ? ' not null' : '';
       parts.push(`pair_key2 varchar(5)${needed}`, `pair_key integer${needed}`);
+      if (pair.shared) parts.push('also_key2 varchar(5)', 'third_key2 varchar(5)');
     }
     if (check)
       parts.push(
@@ -220,6 +228,9 @@ function statementsFor(kind: DatabaseKind, tables: readonly Table[]): string {
       const [own, other] = pair.swapped ? ['pair_key2, pair_key', 'key2, key'] : ['pair_key, pair_key2', 'key, key2'];
       if (pair.index === 'unique') parts.push(`unique (${own})`);
       parts.push(`foreign key (${own}) references ${paired} (${other})`);
+      if (pair.shared) parts.push(`foreign key (pair_key, also_key2) references ${paired} (key, key2)`);
+      if (pair.shared && ['number', 'two'].includes(key))
+        parts.push(`foreign key (key, third_key2) references ${paired} (key, key2)`);
     }
     lines.push(`create table ${label} (${parts.join(', ')})`);
     if (paired && pair.index === 'index') lines.push(`create index pair_${position} on ${label} (pair_key, pair_key2)`);

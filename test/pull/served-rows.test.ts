@@ -71,4 +71,35 @@ describe.each(databases)('an application that was pulled on %s', (kind) => {
     expect((await request('GET', '/api/ticket/1.json')).json.seat).toBeNull();
     expect((await request('GET', '/api/stub/1,a2,7.json')).json).toMatchObject({ part: 7, seat: { hall: 1, number: 'a2' } });
   });
+
+  test('shares the column of a tenant between associations', async () => {
+    const sql = `
+      create table tenant (id integer primary key, name text not null);
+      create table person (tenant_id integer not null references tenant, id integer not null, name text not null, primary key (tenant_id, id));
+      create table room (tenant_id integer not null references tenant, id integer not null, primary key (tenant_id, id));
+      create table ticket (tenant_id integer not null references tenant, id integer not null, person_id integer, room_id integer,
+        primary key (tenant_id, id),
+        foreign key (tenant_id, person_id) references person, foreign key (tenant_id, room_id) references room);
+      create index on_person on ticket (tenant_id, person_id);
+      create table note (id integer primary key, tenant_id integer, person_id integer, room_id integer,
+        foreign key (tenant_id, person_id) references person, foreign key (tenant_id, room_id) references room);
+      insert into tenant values (1, 'one'), (2, 'two');
+      insert into person values (1, 5, 'Ada'), (1, 6, 'Bo'), (2, 6, 'Cy');
+      insert into room values (1, 7)`;
+    const request = await startedWith(sql, ['GET', 'POST', 'PATCH']);
+    const person = { tenant: 1, id: 5 };
+    const room = { tenant: 1, id: 7 };
+    const ticket = await request('POST', '/api/ticket.json', { tenant: { id: 1 }, id: 1, person, room });
+    expect([ticket.status, ticket.json]).toMatchObject([
+      201,
+      { tenant: { name: 'one' }, person: { name: 'Ada' }, room: { id: 7 } },
+    ]);
+    const other = await request('PATCH', '/api/ticket/1,1.json', { person: { tenant: 2, id: 6 } });
+    expect([other.status, other.json.code]).toEqual([400, 'invalid_reference']);
+    const cleared = await request('PATCH', '/api/ticket/1,1.json', { person: null });
+    expect(cleared.json).toMatchObject({ tenant: { id: 1 }, person: null, room: { id: 7 } });
+    const note = await request('POST', '/api/note.json', { id: 1, tenantId: 1, person, room });
+    expect([note.status, note.json]).toMatchObject([201, { tenantId: 1, person: { name: 'Ada' }, room: { id: 7 } }]);
+    expect((await request('GET', '/api/note/1.json')).json).toEqual(note.json);
+  });
 });
