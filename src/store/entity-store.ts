@@ -17,6 +17,7 @@ import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 import { LongWork } from '../response/turn.ts';
 import { touchReferring } from './inbound-versions.ts';
+import { writeLongLists } from './long-lists.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import { inTransaction } from './transaction.ts';
@@ -129,6 +130,7 @@ export class EntityStore {
       const work = new LongWork();
       const result = await edit(entity);
       if (work.isDue) await work.pause();
+      await writeLongLists(this.#mapper, em, entity);
       await flush(em);
       if (work.isDue) await work.pause();
       await this.#reread(em, entity);

@@ -1,12 +1,11 @@
-import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
-import { isPlainReference } from '../change/stored-columns.ts';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { valuesOf } from '../model/composite-key.ts';
-import { type Identifier, isComposite, keyOf, keyParts } from '../model/identifier.ts';
+import type { Identifier } from '../model/identifier.ts';
 import { asRow } from '../model/key-condition.ts';
-import { keyColumns, type Pivot, pivotOf } from '../query/rows/association.ts';
+import { keyColumns, type Pivot } from '../query/rows/association.ts';
 import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
@@ -14,21 +13,6 @@ import type { Reading } from '../query/rows/row-texts.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
-
-/** The pivot table of an association, if adding and removing changes only its rows; null otherwise. */
-export function pivotFor(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): Pivot | null {
-  if (property.kind !== ReferenceKind.MANY_TO_MANY || !isPlainReference(property, [property.targetMeta as EntityMetadata]))
-    return null;
-  const { fixedOrder, inverseJoinColumns, joinColumns, pivotEntity, pivotTable, where } = property;
-  const pivot = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
-  // a pivot table of the application's own can have further columns
-  const target = property.targetMeta as EntityMetadata;
-  const isWhole = joinColumns.length === keyParts(meta).length && inverseJoinColumns.length === keyParts(target).length;
-  const isPlain = pivot?.pivotTable === true && pivot.props.length === 2 && isWhole;
-  const isConverted = [meta, target].some((each) => !isComposite(each) && keyOf(each).customType);
-  if (!isPlain || !pivotTable || fixedOrder || where || isConverted) return null;
-  return pivotOf(mapper, property);
-}
 
 /** Adds to and removes from a many-to-many association by statements on its pivot table, under a lock on the owner's row. */
 export class RowLinks {

@@ -26,18 +26,29 @@ const unbound: readonly (keyof typeof EventType)[] = [
   'afterTransactionRollback',
 ];
 
+/** Why a flush is needed to write a class: application code for it, or work of our own in it. Null if there is none. */
+export function flushReason(mapper: Mapper, meta: EntityMetadata): string | null {
+  const code = codeFor(mapper, meta, everywhere);
+  if (code) return code;
+  // those of the application: Declarest registers its own later
+  const subscribers = mapper.config.get('subscribers') as readonly object[];
+  const flushing = unbound.find((each) => subscribers.some((subscriber) => each in subscriber));
+  return flushing ? `a subscriber has code for the event ${flushing}` : null;
+}
+
+function codeFor(mapper: Mapper, meta: EntityMetadata, among: readonly (keyof typeof EventType)[]): string | null {
+  const manager = mapper.em.getEventManager();
+  const event = among.find((each) => manager.hasListeners(each as EventType, meta));
+  return event ? `${meta.className} has code for the event ${event}` : null;
+}
+
 /** Why statements alone cannot make a kind of change: application code, or work that MikroORM does. Null if they can. */
 export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
   const name = meta.className;
   const [shared] = sharedColumns(meta);
   if (shared) return `${name}.${String(shared.association.name)} shares a column with ${String(shared.other.name)}`;
-  const manager = mapper.em.getEventManager();
-  const event = [...events[change], ...everywhere].find((each) => manager.hasListeners(each as EventType, meta));
-  if (event) return `${name} has code for the event ${event}`;
-  // those of the application: Declarest registers its own later
-  const subscribers = mapper.config.get('subscribers') as readonly object[];
-  const flushing = unbound.find((each) => subscribers.some((subscriber) => each in subscriber));
-  if (flushing) return `a subscriber has code for the event ${flushing}`;
+  const code = codeFor(mapper, meta, events[change]) ?? flushReason(mapper, meta);
+  if (code) return code;
   if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;
   if (canHideRows(meta)) return `${name} has a filter, or refers to what a filter can hide`;
   const properties = meta.props as EntityProperty[];

@@ -115,6 +115,19 @@ describe.each(databases)('a list of references in a body on %s', (kind) => {
       expect((await sent('PATCH', `/${path}/1.json`, { members: [] })).ids).toEqual([]);
     });
 
+    test('keeps, adds and removes rows if both lists are long', async () => {
+      const listed = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => ({ id: to - i }));
+      const stored = async () => (await app.request('GET', `/${path}/1.json`)).json;
+      for (const method of ['PATCH', 'PUT']) {
+        await sent(method, `/${path}/1.json`, { name: 'a', members: listed(1, 120) });
+        const { body, status } = await sent(method, `/${path}/1.json`, { name: 'b', members: listed(81, members) });
+        expect([status, body]).toEqual([200, await stored()]);
+        expect(body).toEqual({ id: 1, name: 'b', members: listed(81, members).reverse() });
+        await sent(method, `/${path}/1.json`, { name: 'c', members: [...listed(81, 180), { id: 1 }] });
+        expect(await stored()).toEqual({ id: 1, name: 'c', members: [{ id: 1 }, ...listed(81, 180).reverse()] });
+      }
+    });
+
     test('changes nothing if a row is missing, and names its position', async () => {
       await sent('PATCH', `/${path}/1.json`, { name: 'kept', members: [{ id: 1 }] });
       const missing = [{ id: 2 }, { id: 3 }, { id: members + 1 }];

@@ -13,7 +13,7 @@ import { hasAccessor } from '../../model/own-code.ts';
 import { canHideRows } from '../../query/entities/filters.ts';
 import { CompiledRead } from '../../query/rows/compiled-read.ts';
 import { EntityStore } from '../../store/entity-store.ts';
-import { pivotFor } from '../../store/row-links.ts';
+import { pivotFor } from '../../store/plain-pivot.ts';
 import { RowStore } from '../../store/row-store.ts';
 import type { ApiRuntime } from './runtime.ts';
 
