@@ -194,5 +194,7 @@ describe('the decision of a guard as a value', () => {
     expect(compileGuard([], registry).grants(null, null, request)).toBe(true);
     expect(compileGuard(['SEE', 'LATE'], registry).grants(annsOwn, bob, request)).toBe(false);
     expect(await compileGuard(['LATE', 'SEE'], registry).grants(annsOwn, ann, request)).toBe(true);
+    expect(await compileGuard(['LATE'], registry).grants(annsOwn, bob, request)).toBe(false);
+    expect(await compileGuard(['LATE', 'SEE'], registry).grants(annsOwn, bob, request)).toBe(false);
   });
 });
