@@ -210,6 +210,8 @@ export function modelsFor(features: Features, call: (name: string) => void) {
           collection.remove(chosen);
           rows.splice(rows.indexOf(chosen), 1);
           dropped.push(chosen);
+          // MikroORM takes a new place from a new row that is dropped again
+          if (place && chosen.place === place) chosen.place = null;
           break;
         case 'readd':
           // MikroORM inserts a new row twice
@@ -250,7 +252,7 @@ export function modelsFor(features: Features, call: (name: string) => void) {
         case 'place':
           place = new (Place.class as Any)();
           place.name = 'new';
-          (made.at(-1) ?? box).place = place;
+          (made.findLast((row) => !dropped.includes(row)) ?? box).place = place;
           break;
         case 'throw':
           throw new Error('thrown by the script');
