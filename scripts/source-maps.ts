@@ -5,7 +5,6 @@ const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 
 interface SourceMap {
   readonly version: number;
-  readonly file?: string;
   readonly sources: readonly string[];
   readonly mappings: string;
 }
@@ -16,7 +15,7 @@ interface SourceMap {
  * @param breaks Where lines begin: positions in the code, in ascending order.
  */
 export function withLines(code: string, map: string, breaks: readonly number[]): { code: string; map: string } {
-  const { version, file, sources, mappings } = JSON.parse(map) as SourceMap;
+  const { version, sources, mappings } = JSON.parse(map) as SourceMap;
   const lines = breaks.map((start, index) => code.slice(index === 0 ? 0 : breaks[index - 1], start));
   const text = [...lines, code.slice(breaks.at(-1) ?? 0)].join('\n');
   const isOwn = sources.map((source) => !source.includes('node_modules/') && !source.includes('\0'));
@@ -44,7 +43,7 @@ export function withLines(code: string, map: string, breaks: readonly number[]):
   }
   const names = [...kept.keys()].map((index) => sources[index]);
   const mapped = rows.map((row) => row.join(',')).join(';');
-  return { code: text, map: JSON.stringify({ version, file, sources: names, names: [], mappings: mapped }) };
+  return { code: text, map: JSON.stringify({ version, sources: names, names: [], mappings: mapped }) };
 }
 
 /** Code that can be part of a stack: calls, accesses, destructuring, operators that convert, and keywords that run code. */

@@ -80,7 +80,8 @@ describe('the built package', () => {
   });
 
   test('has less than 2 MB, and one copy of the code', () => {
-    const files = filesIn(built);
+    // commands that tests start from it may have left their cache
+    const files = filesIn(built).filter((file) => !file.startsWith('node_modules/'));
     const bytes = files.reduce((sum, file) => sum + statSync(join(built, file)).size, 0);
     expect(bytes).toBeLessThan(2_000_000);
     expect(files.filter((file) => file.endsWith('.js') && !/^(lib|bin|assets\/docs)\//.test(file))).toEqual([]);
