@@ -309,7 +309,7 @@ describe('parts of a nullable embedded object', () => {
     expect(hidesParts(fieldOf('Owner', 'badge', ['parts', 'read']))).toBe(false);
   });
 
-  test('are no secret if the object is always set, or a list', () => {
+  test('may be visible if the object is always set, or if it is a list', () => {
     expect(hidesParts(fieldOf('Owner', 'box', ['parts']))).toBe(false);
     expect(hidesParts(fieldOf('Owner', 'parts', ['parts']))).toBe(false);
   });
