@@ -8,14 +8,20 @@ const dialect = { sql: postgresSyntax, values: { bindable: (value: unknown) => v
 describe('parameters of a mapper query', () => {
   test('are numbered in order, with the types of the literals they replace', () => {
     const query = { sql: 'a = ? and b in (?, ?) or ? is null', params: ['x', 1, 2 ** 40, true] };
-    expect(parametrized(query, dialect)).toEqual({
+    expect(parametrized(query, dialect)).toMatchObject({
       sql: 'a = $1 and b in ($2::int4, $3::int8) or $4::bool is null',
       params: query.params,
     });
   });
 
   test('are numbered after the preceding parameters of the statement', () => {
-    expect(parametrized({ sql: 'a = ?', params: ['x'] }, dialect, 2)).toEqual({ sql: 'a = $3', params: ['x'] });
+    expect(parametrized({ sql: 'a = ?', params: ['x'] }, dialect, 2)).toMatchObject({ sql: 'a = $3', params: ['x'] });
+  });
+
+  test('stand in a key with their types, which tells texts apart without their SQL', () => {
+    const keyOf = (value: unknown, key?: string) => parametrized({ sql: 'a = ?', params: [value], key }, dialect)?.key;
+    expect(keyOf(1, '#1')).toBe(keyOf(2, '#1'));
+    expect(new Set([keyOf(1, '#1'), keyOf(1, '#2'), keyOf(2 ** 40, '#1'), keyOf(1)]).size).toBe(4);
   });
 
   test.each([

@@ -29,6 +29,8 @@ export function clausesOf(query: AnyQueryBuilder): Clauses {
 interface RowCondition extends QueryText {
   /** Whether it uses only columns of the row itself. */
   readonly isOfRowAlone: boolean;
+  /** The SQL between the parameters, if it is known from an earlier request. */
+  readonly pieces?: readonly string[] | undefined;
 }
 
 /** Caches the condition on its query, which can be written only once. */
@@ -69,12 +71,15 @@ const maxCachedShapes = 100;
 
 /** The part that conditions of one shape share, once it is known. */
 interface ShapeText {
-  known: Pick<RowCondition, 'sql' | 'isOfRowAlone'> | null;
+  known: Omit<RowCondition, 'params'> | null;
   /** Whether the parameters are not just the values, so that the text has to be written for each request. */
   isWrittenAnew: boolean;
 }
 
 const texts = new WeakMap<EntityMetadata, LruCache<ShapeText>>();
+
+/** The number of known texts so far, which is the key of the next one. */
+let known = 0;
 
 function builtCondition(query: AnyQueryBuilder, meta: EntityMetadata, alias: string): RowCondition | null {
   const { state } = query;
@@ -98,13 +103,18 @@ function shapedCondition(
   const shapes = texts.get(meta) ?? new LruCache<ShapeText>(maxCachedShapes);
   texts.set(meta, shapes);
   const text = shapes.get(`${alias}${shape.key}`, () => ({ known: null, isWrittenAnew: false }));
-  if (text.known) return { ...text.known, params: shape.values };
+  if (text.known) {
+    const { isOfRowAlone, key, pieces, sql } = text.known;
+    return { sql, params: shape.values, isOfRowAlone, key, pieces };
+  }
   // one writing for each request is enough
   if (text.isWrittenAnew && alias !== rootAlias) return null;
   const condition = write();
   if (!condition) return null;
   text.isWrittenAnew = !areEqual(shape.values, condition.params);
-  if (!text.isWrittenAnew && haveOneOrder(shape.values)) text.known = condition;
+  if (text.isWrittenAnew || !haveOneOrder(shape.values)) return condition;
+  const { isOfRowAlone, sql } = condition;
+  text.known = { sql, isOfRowAlone, key: sql === '' ? '' : `#${known++}`, pieces: sql.split('?') };
   return condition;
 }
 

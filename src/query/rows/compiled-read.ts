@@ -17,7 +17,7 @@ import type { PageQueries } from '../entities/key-query.ts';
 import type { AnyQueryBuilder } from '../entities/restriction.ts';
 import { type Condition, conditionText } from '../list/condition.ts';
 import { NotCompilable } from './association.ts';
-import { type BoundStatement, noText, type QueryText, statementOf } from './bound-statement.ts';
+import { type BoundStatement, keyOfText, noText, type QueryText, statementOf, UnwrittenText } from './bound-statement.ts';
 import { EmbeddedRows, holdsBigints } from './embedded-rows.ts';
 import type { InstanceContext, MakeInstance } from './instance.ts';
 import { keyList } from './key-list.ts';
@@ -100,7 +100,7 @@ export class CompiledRead {
       new ListOrder(executor, this.#dialect, root, { filters, isWide, seek: at, sort: planSort(mapper, meta, keys) });
     this.views = new ListViews(plan, executor.format, orderOf, orderOf(sort, seek));
     this.#texts = new RowTexts(executor, this.#embedded, this.views);
-    this.#one = this.#oneStatement(noText, '');
+    this.#one = this.#oneStatement(noText, noText);
     this.#counter = new RowCounter(executor, count, this.#dialect);
   }
 
@@ -130,8 +130,8 @@ export class CompiledRead {
   /** The same as a step of a transaction. */
   byKey(id: Identifier, reading: Reading): Step {
     const keys = this.keyParameters(id);
-    const { params, sql } = this.#columnsSeen(reading)(keys.length);
-    return { statement: this.#oneStatement(noText, sql), parameters: [...keys, ...params] };
+    const seen = this.#columnsSeen(reading)(keys.length);
+    return { statement: this.#oneStatement(noText, seen), parameters: [...keys, ...seen.params] };
   }
 
   /** A key as parameters, one for each column. */
@@ -165,17 +165,18 @@ export class CompiledRead {
     const { params } = condition;
     const keys = this.keyParameters(id);
     const seen = this.#columnsSeen(reading)(params.length + keys.length);
-    const statement = this.#oneStatement(condition, seen.sql);
+    const statement = this.#oneStatement(condition, seen);
     return this.#executor.rows(statement, [...params, ...keys, ...seen.params]);
   }
 
   /** Reads the row with a key, if it fulfils a condition whose parameters come first. */
-  #oneStatement({ params, sql }: QueryText, seen: string): Statement {
-    return this.#ones.get(`${sql};${seen}`, () => {
+  #oneStatement(condition: QueryText, seen: QueryText): Statement {
+    return this.#ones.get(`${keyOfText(condition)};${keyOfText(seen)}`, () => {
+      const { params, sql } = condition;
       const isKey = this.#plan.root.keys.map((key, i) => `${key} = ${this.#parameter(params.length + i + 1)}`);
       // the condition of a MikroORM query includes the filters already
       const others = sql === '' ? this.#filters : [sql];
-      return this.#statement(this.selectText([...isKey, ...others], seen));
+      return this.#statement(this.selectText([...isKey, ...others], seen.sql));
     });
   }
 
@@ -202,12 +203,12 @@ export class CompiledRead {
     const { columns, joins, keyNames } = this.#plan.root;
     if (!this.isReadWithin) {
       const { length } = keyNames;
-      const { params, sql } = this.#columnsSeen(reading)(length);
+      const seen = this.#columnsSeen(reading)(length);
       return [
         { statement: statementOf(`${change} returning ${keyNames.join(', ')}`, true), parameters },
         {
-          statement: this.#oneStatement(noText, sql),
-          parameters: ([changed]) => [...(changed?.slice(0, length) ?? []), ...params],
+          statement: this.#oneStatement(noText, seen),
+          parameters: ([changed]) => [...(changed?.slice(0, length) ?? []), ...seen.params],
         },
       ];
     }
@@ -363,10 +364,11 @@ export class CompiledRead {
   #boundCondition(query: AnyQueryBuilder, isJoined: boolean): QueryText | null {
     const condition = conditionOf(query, this.#meta);
     const bound = condition && parametrized(condition, this.#dialect);
-    if (!bound || bound.sql === '' || condition.isOfRowAlone || !isJoined) return bound;
+    if (!bound || bound.key === '' || condition.isOfRowAlone || !isJoined) return bound;
     // SQL of the application may name columns without their table, and joined tables can have columns of the same name
     const { keys, table } = this.#plan.root;
-    return { sql: `${asRow(keys)} in (select ${keys.join(', ')} from ${table} where ${bound.sql})`, params: bound.params };
+    const write = () => `${asRow(keys)} in (select ${keys.join(', ')} from ${table} where ${bound.sql})`;
+    return new UnwrittenText(keyOfText(bound), bound.params, write);
   }
 
   /** A MikroORM query with separate parameters, so that its text is the same for every request. */

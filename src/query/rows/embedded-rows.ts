@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Executor, Statement } from '../../database/executor.ts';
+import { LruCache } from '../../database/lru-cache.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { keyListText, keyText } from '../../model/composite-key.ts';
@@ -15,7 +16,7 @@ import {
   VisibilityColumns,
   type VisibilityPoint,
 } from '../visibility/visibility-columns.ts';
-import { noText, type QueryText, statementOf } from './bound-statement.ts';
+import { keyOfText, noText, type QueryText, statementOf, UnwrittenText } from './bound-statement.ts';
 import { embeddedSize } from './embedded-size.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { ManySelection } from './row-selection.ts';
@@ -38,6 +39,9 @@ export interface Embedded {
   readonly size: number;
 }
 
+/** Maximum of cached statements for each association, one for each condition of visibility. */
+const maxCachedStatements = 200;
+
 /** Embedded rows beyond which a response is written in several turns of the event loop. */
 export const manyRows = 2000;
 
@@ -52,7 +56,7 @@ interface Many extends ManySelection {
   readonly points: readonly VisibilityPoint[];
   readonly columnsSeen: VisibilityColumns;
   /** Reads the rows, with or without visibility columns. */
-  statement(columnsSeen: string): Statement;
+  statement(columnsSeen: QueryText): Statement;
 }
 
 /** Fetches the embedded rows of a plan that are not joined, and decides about the visibility of all embedded rows. */
@@ -86,7 +90,8 @@ export class EmbeddedRows {
   columns(seen: SeenClasses | null, before: number, mostBytes?: number): QueryText {
     const visible = seen ? this.#rootColumns.select(seen, before) : noText;
     if (mostBytes === undefined || this.#many.length === 0) return visible;
-    return { sql: `${visible.sql}, ${this.#dialect.sql.failsBeyond(this.#size, mostBytes)}`, params: visible.params };
+    const write = () => `${visible.sql}, ${this.#dialect.sql.failsBeyond(this.#size, mostBytes)}`;
+    return new UnwrittenText(`${keyOfText(visible)};${mostBytes}`, visible.params, write);
   }
 
   #statement(selection: ManySelection, isWide: boolean): Many['statement'] {
@@ -99,7 +104,11 @@ export class EmbeddedRows {
     const own = columns.join(', ');
     const statement = (columnsSeen: string) => statementOf(`select ${own}${columnsSeen} ${rest}`, isWide || holdsBigints(object));
     const plain = statement('');
-    return (columnsSeen) => (columnsSeen === '' ? plain : statement(columnsSeen));
+    const statements = new LruCache<Statement>(maxCachedStatements);
+    return (columnsSeen) => {
+      const key = keyOfText(columnsSeen);
+      return key === '' ? plain : statements.get(key, () => statement(columnsSeen.sql));
+    };
   }
 
   /** Writes rows with what they embed; synchronously if no further statement is needed. */
@@ -179,7 +188,7 @@ export class EmbeddedRows {
     const keys = keysIn(parents, many.parentColumns);
     if (keys === null) return [];
     const columns = visibility && 'seen' in visibility ? many.columnsSeen.select(visibility.seen, 1) : noText;
-    return send.rows(many.statement(columns.sql), [
+    return send.rows(many.statement(columns), [
       Array.isArray(keys) ? keyListText(keys) : this.#dialect.values.list(keys),
       ...columns.params,
     ]);

@@ -1,8 +1,10 @@
 import type { Dialect } from '../../dialect/dialect.ts';
-import type { QueryText } from './bound-statement.ts';
+import { keyOfText, type QueryText, UnwrittenText } from './bound-statement.ts';
 
 /** A query in pieces, with a parameter between each two. */
 export interface BindableText {
+  /** Stands for the pieces and the casts in keys of caches. */
+  readonly key: string;
   readonly pieces: readonly string[];
   /** The cast after each parameter, so that it has the type that a literal would have. */
   readonly casts: readonly string[];
@@ -14,8 +16,9 @@ export interface BindableText {
  * every parameter into the text as a literal. A separate parameter must mean the same, so it gets the type of the literal. Null
  * if that is impossible, as with a list, or with a `?` that is not a value.
  */
-export function bindableText({ params, sql }: QueryText, { sql: syntax, values: { bindable } }: Dialect): BindableText | null {
-  const pieces = sql.split('?');
+export function bindableText(query: QueryText & Pieces, { sql: syntax, values: { bindable } }: Dialect): BindableText | null {
+  const { params } = query;
+  const pieces = query.pieces ?? query.sql.split('?');
   // an escaped `?` has no parameter, and `??` is an identifier
   if (pieces.length !== params.length + 1) return null;
   const casts: string[] = [];
@@ -24,7 +27,12 @@ export function bindableText({ params, sql }: QueryText, { sql: syntax, values: 
     if (cast === null) return null;
     casts.push(cast);
   }
-  return { pieces, casts, params: params.map((value) => bindable(value)) };
+  return { key: keyOfText(query) + casts.join(''), pieces, casts, params: params.map((value) => bindable(value)) };
+}
+
+/** The SQL of a query between its parameters, if it is known. */
+interface Pieces {
+  readonly pieces?: readonly string[] | undefined;
 }
 
 /** The text with its parameters numbered. `before` is the number of parameters that the statement has in front of these. */
@@ -33,9 +41,9 @@ export function numberedText({ casts, pieces }: BindableText, { sql: { parameter
 }
 
 /** {@link bindableText} and {@link numberedText} in one call. */
-export function parametrized(query: QueryText, dialect: Dialect, before = 0): QueryText | null {
+export function parametrized(query: QueryText & Pieces, dialect: Dialect, before = 0): QueryText | null {
   const bindable = bindableText(query, dialect);
-  return bindable && { sql: numberedText(bindable, dialect, before), params: bindable.params };
+  return bindable && new UnwrittenText(bindable.key, bindable.params, () => numberedText(bindable, dialect, before));
 }
 
 function isLiteral(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../dialect/dialect.ts';
 import { keyFrom, keyText } from '../../model/composite-key.ts';
 import type { RowObject } from '../../serialization/row-writer.ts';
-import type { QueryText } from '../rows/bound-statement.ts';
+import { noText, type QueryText, UnwrittenText } from '../rows/bound-statement.ts';
 import { type BindableText, numberedText } from '../rows/parametrized.ts';
 
 /** Rows of a class that a caller sees: those of its table that fulfil a condition. */
@@ -16,11 +16,6 @@ export interface SeenRows {
   readonly isOfRowAlone: boolean;
   /** The condition on rows under another alias; null if it can't be written so. */
   under(alias: string): BindableText | null;
-}
-
-/** Rows with the position of their first parameter in a statement. */
-interface BoundRows extends SeenRows {
-  readonly before: number;
 }
 
 /** For each limited class of a plan, what a caller sees: the rows of any of these, or all rows (null). */
@@ -130,28 +125,51 @@ export class VisibilityColumns {
 
   /** The columns in SQL, with a comma before each. `before` is the number of parameters in front of theirs. */
   select(seen: SeenClasses, before: number): QueryText {
+    if (this.#points.length === 0) return noText;
     const params: unknown[] = [];
-    const bound = new Map<number, readonly BoundRows[]>();
+    let key = '';
     for (const number of this.#classes) {
-      const rows = (seen[number] ?? []).map(
-        (each): BoundRows => ({ ...each, before: before + addTo(params, each.condition.params) }),
-      );
-      bound.set(number, rows);
+      const rows = seen[number];
+      key += rows === null ? '*;' : ';';
+      for (const { condition, from } of rows ?? []) {
+        key += `${from} ${condition.key},`;
+        params.push(...condition.params);
+      }
+    }
+    return new UnwrittenText(key, params, () => this.#written(seen, before));
+  }
+
+  #written(seen: SeenClasses, before: number): string {
+    const positions = new Map<SeenRows, number>();
+    let next = before;
+    for (const number of this.#classes) {
+      for (const rows of seen[number] ?? []) {
+        positions.set(rows, next);
+        next += rows.condition.params.length;
+      }
     }
     const columns = this.#points.map(({ from, seen: number }, i) => {
       if (seen[number] === null) return ', 1';
       const keys = this.#keys[i] as readonly string[];
-      const among = (bound.get(number) ?? []).map(
-        (rows) =>
-          this.#joinedText(rows, keys, from) ?? isAmongText(rows, keys, numberedText(rows.condition, this.#dialect, rows.before)),
-      );
+      const among = (seen[number] ?? []).map((rows) => {
+        const position = positions.get(rows) as number;
+        return (
+          this.#joinedText(rows, position, keys, from) ??
+          isAmongText(rows, keys, numberedText(rows.condition, this.#dialect, position))
+        );
+      });
       return among.length === 0 ? ', null' : `, case when ${among.join(' or ')} then 1 end`;
     });
-    return { sql: columns.join(''), params };
+    return columns.join('');
   }
 
   /** The condition on the embedded row itself, which the statement selects; null if it can't be written so. */
-  #joinedText({ before, condition, table, under }: BoundRows, keys: readonly string[], from: RowObject['from']): string | null {
+  #joinedText(
+    { condition, table, under }: SeenRows,
+    before: number,
+    keys: readonly string[],
+    from: RowObject['from'],
+  ): string | null {
     const own = from?.table === table ? under(from.alias) : null;
     if (!own || !areSame(own.params, condition.params)) return null;
     const sql = numberedText(own, this.#dialect, before);
@@ -169,11 +187,6 @@ export class VisibilityColumns {
       }
     }
   }
-}
-
-/** Adds parameters to others, and returns the number of those before. */
-function addTo(params: unknown[], more: readonly unknown[]): number {
-  return params.push(...more) - more.length;
 }
 
 function areSame(some: readonly unknown[], others: readonly unknown[]): boolean {

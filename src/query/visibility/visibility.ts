@@ -197,7 +197,8 @@ export class RequestVisibility<Request> {
       return own && bindableText(own, this.#dialect);
     };
     const { mapper, visibility } = this.#options;
-    return { ...visibility.sourceOf(mapper, meta), condition: bindable, isOfRowAlone: condition.isOfRowAlone, under };
+    const { from, keys, table } = visibility.sourceOf(mapper, meta);
+    return { table, from, keys, condition: bindable, isOfRowAlone: condition.isOfRowAlone, under };
   }
 
   /** The texts of those keys that the caller sees. All keys are of exactly one class. */

@@ -3,7 +3,7 @@ import { LruCache } from '../../../database/lru-cache.ts';
 import type { Dialect } from '../../../dialect/dialect.ts';
 import { noEdges, type PageEdges } from '../../../response/collection.ts';
 import { conditionText } from '../../list/condition.ts';
-import { type BoundStatement, noText, type QueryText, statementOf } from '../bound-statement.ts';
+import { type BoundStatement, keyOfText, noText, type QueryText, statementOf } from '../bound-statement.ts';
 import type { CountSource } from '../count.ts';
 import { type RootSelection, rootTableAlias } from '../row-plan.ts';
 import { SharedWalk } from '../shared-walk.ts';
@@ -92,8 +92,8 @@ export class ListOrder {
   /** Rows at an offset. */
   rows(condition: QueryText, size: number, offset: number, more = noColumns): Promise<unknown[][]> {
     const columns = more(condition.params.length + 2);
-    if (condition.sql === '' && columns.sql === '' && this.#walk) return this.#walk.rows(size, offset);
-    const { page } = this.#statementsOf(condition, columns.sql);
+    if (this.#walk && isEmpty(condition) && isEmpty(columns)) return this.#walk.rows(size, offset);
+    const { page } = this.#statementsOf(condition, columns);
     return this.#executor.rows(page, [...condition.params, size, offset, ...columns.params]);
   }
 
@@ -155,9 +155,9 @@ export class ListOrder {
     return { first: tokenOf(first), last: tokenOf(rows[rows.length - 1] as unknown[]) };
   }
 
-  #statementsOf(condition: QueryText, more = ''): ConditionStatements {
-    if (condition.sql === '' && more === '') return this.#whole;
-    return this.#narrowed.get(`${condition.sql};${more}`, () => this.#statements(condition, more));
+  #statementsOf(condition: QueryText, more = noText): ConditionStatements {
+    if (isEmpty(condition) && isEmpty(more)) return this.#whole;
+    return this.#narrowed.get(`${keyOfText(condition)};${keyOfText(more)}`, () => this.#statements(condition, more.sql));
   }
 
   #statements({ params: { length }, sql }: QueryText, more = ''): ConditionStatements {
@@ -213,6 +213,10 @@ export class ListOrder {
   #statement(text: string): Statement {
     return statementOf(text, this.#isWide);
   }
+}
+
+function isEmpty(text: QueryText): boolean {
+  return keyOfText(text) === '';
 }
 
 export function where(conditions: readonly string[]): string {
