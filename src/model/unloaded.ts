@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   EntityAssigner,
   EntityComparator,
@@ -14,13 +13,11 @@ import {
   UnitOfWork,
 } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
+import { running, runWith } from './running-code.ts';
 
-/** Whether code of the application is running, which must not take data that was not loaded for empty data. */
-const running = new AsyncLocalStorage<boolean>();
-
-/** Runs code of the application; reading data that was not loaded throws. */
+/** Runs code of the application, which must not take data that was not loaded for empty data: reading it throws. */
 export function withLoadedData<Result>(work: () => Result): Result {
-  return running.run(true, work);
+  return runWith(running().as(true), work);
 }
 
 export function notLoaded(meta: EntityMetadata, name: string): Error {
@@ -34,7 +31,7 @@ export function notLoaded(meta: EntityMetadata, name: string): Error {
 function letRead<Name extends string>(owner: Record<Name, (...args: never[]) => unknown>, name: Name): void {
   const method = owner[name] as (...args: unknown[]) => unknown;
   owner[name] = function (this: unknown, ...args: unknown[]) {
-    return running.getStore() ? running.run(false, () => method.apply(this, args)) : method.apply(this, args);
+    return runWith(running().as(false), () => method.apply(this, args));
   };
 }
 
@@ -70,7 +67,7 @@ function guardProperty(meta: EntityMetadata, { name }: EntityProperty): void {
   Object.defineProperty(meta.prototype, name, {
     ...descriptor,
     get(this: object) {
-      if (running.getStore() && isUnloaded(this)) throw notLoaded(meta, name as string);
+      if (running().isApplication && isUnloaded(this)) throw notLoaded(meta, name as string);
       return undefined;
     },
   });

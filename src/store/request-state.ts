@@ -1,10 +1,10 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { type EventSubscriber, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { FieldChoice } from '../model/field-choice.ts';
 import { type ActiveGroups, noGroups } from '../model/groups.ts';
 import type { Identifier } from '../model/identifier.ts';
+import { Running, running, runWith } from '../model/running-code.ts';
 import type { RequestVisibility } from '../query/visibility/visibility.ts';
 import type { Admission, Restriction } from './port.ts';
 
@@ -15,6 +15,7 @@ type GroupVotes = Map<string, boolean | Promise<boolean>>;
 export class RequestState {
   readonly request: ApiRequest;
   readonly #mapper: Mapper;
+  readonly #running = new Running(this);
   #em: RequestEntityManager | null = null;
   /** The action that runs; null if a default action only reads. */
   runningAction: string | null = null;
@@ -35,7 +36,7 @@ export class RequestState {
   admission: Admission | null = null;
 
   /** The restrictions that a handler requested, by action. */
-  readonly restrictions = new Map<string, Promise<Restriction>>();
+  restrictions: Map<string, Promise<Restriction>> | null = null;
 
   /** Which of the rows that others refer to or embed are visible to the caller. */
   visibility: RequestVisibility<ApiRequest> | null = null;
@@ -44,10 +45,10 @@ export class RequestState {
   groups: ActiveGroups | null = null;
 
   /** The decisions about roles of groups without a row, by role. */
-  readonly #groupVotes: GroupVotes = new Map();
+  #groupVotes: GroupVotes | null = null;
 
   /** The same with a row. */
-  readonly #rowGroupVotes = new WeakMap<object, GroupVotes>();
+  #rowGroupVotes: WeakMap<object, GroupVotes> | null = null;
 
   /** The fields of a list that the request chose; null: all of them. */
   choice: FieldChoice | null = null;
@@ -59,7 +60,7 @@ export class RequestState {
   rereads = false;
 
   /** The nested associations whose role was checked already, by their place in the declaration. */
-  readonly checkedNested = new Set<unknown>();
+  checkedNested: Set<unknown> | null = null;
 
   /** Whether a list is written while no other list for the same table is, because it was in a deadlock with one. */
   isAlone = false;
@@ -87,14 +88,29 @@ export class RequestState {
 
   /** The decisions about roles of groups with a row, or without one. */
   groupVotesOn(row: object | null): GroupVotes {
-    const votes = row ? (this.#rowGroupVotes.get(row) ?? new Map()) : this.#groupVotes;
-    if (row) this.#rowGroupVotes.set(row, votes);
+    if (!row) {
+      this.#groupVotes ??= new Map();
+      return this.#groupVotes;
+    }
+    this.#rowGroupVotes ??= new WeakMap();
+    const votes = this.#rowGroupVotes.get(row) ?? new Map();
+    this.#rowGroupVotes.set(row, votes);
     return votes;
   }
 
   /** Lets voters decide again about a row that another request has changed. */
   forgetGroupVotes(row: object): void {
-    this.#rowGroupVotes.delete(row);
+    this.#rowGroupVotes?.delete(row);
+  }
+
+  /** Runs work on behalf of this attempt. It is code of the application if the code that runs now is. */
+  run<Result>(work: () => Result): Result {
+    return runWith(this.#running.as(running().isApplication), work);
+  }
+
+  /** Runs code of the application on behalf of this attempt. */
+  runApplication<Result>(work: () => Result): Result {
+    return runWith(this.#running.as(true), work);
   }
 
   /** The number of entities that MikroORM knows for the request. */
@@ -111,7 +127,6 @@ export class RequestState {
 
 /** Stored on the request itself: a map of all requests would cost more than the states in it. */
 const stateKey = Symbol('state');
-const current = new AsyncLocalStorage<RequestState>();
 
 export function stateOf(request: ApiRequest, mapper: Mapper): RequestState {
   const holder = request as { [stateKey]?: RequestState };
@@ -142,10 +157,13 @@ export function renewState(request: ApiRequest, mapper: Mapper, locksFirst: bool
 
 const committing: EventSubscriber = {
   afterTransactionCommit({ transaction }) {
-    const state = current.getStore();
+    const { owner } = running();
     // a savepoint within a larger transaction is not committed yet
-    if (state && !(typeof transaction === 'object' && transaction !== null && 'savepointName' in transaction))
-      state.isCommitted = true;
+    if (
+      owner instanceof RequestState &&
+      !(typeof transaction === 'object' && transaction !== null && 'savepointName' in transaction)
+    )
+      owner.isCommitted = true;
   },
 };
 
@@ -156,11 +174,12 @@ export function noteCommits(mapper: Mapper): void {
 
 /** Runs application code so that `this.em` is the request's own, although all requests share one controller. */
 export function withState<Result>(state: RequestState, work: () => Result): Result {
-  return current.run(state, work);
+  return state.run(work);
 }
 
 export function currentState(): RequestState {
-  const state = current.getStore();
-  if (!state) throw new Error('this.em is available only during a request; use an entity manager of your own for other work');
-  return state;
+  const { owner } = running();
+  if (!(owner instanceof RequestState))
+    throw new Error('this.em is available only during a request; use an entity manager of your own for other work');
+  return owner;
 }

@@ -356,7 +356,9 @@ export class ApiController<T extends object = any> implements ControllerHooks {
 
   /** The restriction of an action, made once per request. */
   #restrictionFor(action: string, request: ApiRequest): Promise<Restriction> {
-    const { restrictions } = stateOf(request, this.#runtime.framework.mapper);
+    const state = stateOf(request, this.#runtime.framework.mapper);
+    state.restrictions ??= new Map();
+    const { restrictions } = state;
     const known = restrictions.get(action) ?? Promise.resolve(restrictionOf(this.#runtime, action, request));
     restrictions.set(action, known);
     return known;

@@ -34,7 +34,9 @@ function planOf(
       maxItems: each.maxItems,
       nested: planOf(inner, depth + 1, property.targetMeta as EntityMetadata, guardFor, mapper),
       check: (request) => {
-        const { checkedNested } = stateOf(request as ApiRequest, mapper);
+        const state = stateOf(request as ApiRequest, mapper);
+        state.checkedNested ??= new Set();
+        const { checkedNested } = state;
         // once for a request, however many rows it creates
         if (checkedNested.has(each.path)) return undefined;
         checkedNested.add(each.path);

@@ -27,7 +27,7 @@ function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest
   const state = stateOf(request, framework.mapper);
   return async (query) => {
     try {
-      return await withState(state, () => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
+      return await state.runApplication(() => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
     } catch (error) {
       throw rejectionIn(error) ?? error;
     }

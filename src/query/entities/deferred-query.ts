@@ -52,7 +52,7 @@ class Deferred {
   readonly #build: (alias: string) => AnyQueryBuilder;
   readonly #conditions: { readonly method: Method; readonly condition: object; readonly shape: Shape }[] = [];
   #built: AnyQueryBuilder | null = null;
-  readonly #others = new Map<string, AnyQueryBuilder>();
+  #others: Map<string, AnyQueryBuilder> | null = null;
 
   constructor(meta: EntityMetadata, build: (alias: string) => AnyQueryBuilder) {
     this.#meta = meta;
@@ -67,6 +67,7 @@ class Deferred {
   /** Null once the query is built. */
   builderUnder(alias: string): AnyQueryBuilder | null {
     if (this.#built) return null;
+    this.#others ??= new Map();
     const known = this.#others.get(alias) ?? this.#builder(alias);
     this.#others.set(alias, known);
     return known;
@@ -81,14 +82,14 @@ class Deferred {
   /** Null once the query is built. */
   shape(): Shape | null {
     if (this.#built) return null;
-    const [first, ...others] = this.#conditions;
-    if (first && others.length === 0) return first.shape;
+    const only = this.#conditions.length === 1 ? this.#conditions[0] : undefined;
+    if (only) return only.shape;
     const shapes = this.#conditions.map(({ shape }) => shape);
     return { key: shapes.map(({ key }) => key).join(), values: shapes.flatMap(({ values }) => values) };
   }
 
   add(method: Method, condition: unknown, more: readonly unknown[]): void {
-    this.#others.clear();
+    this.#others = null;
     const values: unknown[] = [];
     const simple = this.#built || more.length > 0 ? null : simpleCondition(condition, this.#meta, values);
     if (simple) this.#conditions.push({ method, condition: simple.copy, shape: { key: `${method}${simple.key}`, values } });
@@ -99,27 +100,33 @@ class Deferred {
 const handler: ProxyHandler<Deferred> = {
   get(deferred, name, query) {
     if (name === deferredKey) return deferred;
-    if (name === 'where' || name === 'andWhere') {
-      return (condition: unknown, ...more: unknown[]) => {
-        deferred.add(name, condition, more);
-        return query;
-      };
-    }
+    if (name === 'where' || name === 'andWhere') return addingMethod(deferred, name, query);
     // a promise that is resolved with the query reads `then`
     if (name === 'then' && !(name in QueryBuilder.prototype)) return undefined;
-    const builder = deferred.builder();
-    const value: unknown = Reflect.get(builder, name, builder);
-    // MikroORM recognizes a subquery by its class
-    if (typeof value !== 'function' || name === 'constructor') return value;
-    return (...args: unknown[]) => {
-      const returned: unknown = value.apply(builder, args);
-      return returned === builder ? query : returned;
-    };
+    return memberOf(deferred.builder(), name, query);
   },
   set: (deferred, name, value) => Reflect.set(deferred.builder(), name, value),
   has: (deferred, name) => Reflect.has(deferred.builder(), name),
   getPrototypeOf: () => QueryBuilder.prototype,
 };
+
+// functions of their own, because a function with closures in it allocates a context whenever it is called
+function addingMethod(deferred: Deferred, method: Method, query: unknown) {
+  return (condition: unknown, ...more: unknown[]) => {
+    deferred.add(method, condition, more);
+    return query;
+  };
+}
+
+function memberOf(builder: AnyQueryBuilder, name: string | symbol, query: unknown): unknown {
+  const value: unknown = Reflect.get(builder, name, builder);
+  // MikroORM recognizes a subquery by its class
+  if (typeof value !== 'function' || name === 'constructor') return value;
+  return (...args: unknown[]) => {
+    const returned: unknown = value.apply(builder, args);
+    return returned === builder ? query : returned;
+  };
+}
 
 interface SimpleCondition {
   readonly key: string;

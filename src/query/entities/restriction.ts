@@ -28,7 +28,7 @@ export async function restrictedQuery(
     const condition = await em().applyFilters(meta.class, {}, {}, 'read');
     if (isCondition(condition)) fresh.andWhere(condition as never);
   }
-  const query = await withoutHidden(em, meta, fresh);
+  const query = hidingReferences(meta).length > 0 ? await withoutHidden(em, meta, fresh) : fresh;
   return deferredShape(query) ? query : builtQuery(query);
 }
 
@@ -58,13 +58,26 @@ async function withoutHidden(
   meta: EntityMetadata,
   query: AnyQueryBuilder,
 ): Promise<AnyQueryBuilder> {
-  for (const property of meta.relations as EntityProperty[]) {
-    if (!isToOne(property) || !property.owner || property.nullable || !property.targetMeta) continue;
-    if (!property.filters && !isFiltered(property.targetMeta)) continue;
-    const condition = await em().applyFilters(property.targetMeta.class, {}, property.filters ?? {}, 'read');
-    if (isCondition(condition)) query.andWhere({ [property.name]: condition } as never);
+  for (const { filters, name, targetMeta } of hidingReferences(meta)) {
+    const condition = await em().applyFilters((targetMeta as EntityMetadata).class, {}, filters ?? {}, 'read');
+    if (isCondition(condition)) query.andWhere({ [name]: condition } as never);
   }
   return query;
+}
+
+const hiding = new WeakMap<EntityMetadata, readonly EntityProperty[]>();
+
+/** The required references whose filters can hide the row itself. */
+function hidingReferences(meta: EntityMetadata): readonly EntityProperty[] {
+  let references = hiding.get(meta);
+  if (!references) {
+    references = (meta.relations as EntityProperty[]).filter(
+      ({ filters, kind, nullable, owner, targetMeta }) =>
+        isToOne({ kind }) && owner && !nullable && targetMeta && (filters || isFiltered(targetMeta)),
+    );
+    hiding.set(meta, references);
+  }
+  return references;
 }
 
 function isCondition(condition: object | undefined): boolean {

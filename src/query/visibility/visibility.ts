@@ -38,6 +38,7 @@ export class Visibility<Request> {
   readonly #rules: VisibilityRule<Request>[] = [];
   readonly #limits = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
   readonly #subjectRules = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
+  readonly #openingRules = new Map<EntityMetadata, readonly VisibilityRule<Request>[]>();
   readonly #open = new Map<EntityMetadata, boolean>();
   readonly #sources = new Map<EntityMetadata, RowSource>();
 
@@ -45,6 +46,7 @@ export class Visibility<Request> {
     this.#rules.push(rule);
     this.#limits.clear();
     this.#subjectRules.clear();
+    this.#openingRules.clear();
     this.#open.clear();
   }
 
@@ -75,6 +77,16 @@ export class Visibility<Request> {
     if (!rules) {
       rules = this.limitsOf(own).filter(({ readsSubject, restrict }) => restrict === null && readsSubject);
       this.#subjectRules.set(own, rules);
+    }
+    return rules;
+  }
+
+  /** Those of them that show every row to the callers with their roles. */
+  openingRulesOf(own: EntityMetadata): readonly VisibilityRule<Request>[] {
+    let rules = this.#openingRules.get(own);
+    if (!rules) {
+      rules = this.limitsOf(own).filter(({ readsSubject, restrict }) => restrict === null && !readsSubject);
+      this.#openingRules.set(own, rules);
     }
     return rules;
   }
@@ -121,10 +133,10 @@ const maxCachedKeys = 10_000;
 export class RequestVisibility<Request> {
   readonly #options: VisibilityOptions<Request>;
   readonly #dialect: Dialect;
-  readonly #open = new Map<EntityMetadata, Promise<boolean>>();
+  #open: Map<EntityMetadata, Promise<boolean>> | null = null;
   readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
   /** By class and key, so that voters that read a row vote on it once. */
-  readonly #known = new Map<EntityMetadata, Map<string, boolean>>();
+  #known: Map<EntityMetadata, Map<string, boolean>> | null = null;
 
   constructor(options: VisibilityOptions<Request>) {
     this.#options = options;
@@ -144,17 +156,18 @@ export class RequestVisibility<Request> {
 
   /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
   isOpen(meta: EntityMetadata): boolean | Promise<boolean> {
-    const limits = this.#options.visibility.limitsOf(meta);
-    if (limits.length === 0) return true;
-    const open = this.#open.get(meta) ?? this.#isOpenTo(limits);
+    const { visibility } = this.#options;
+    if (visibility.limitsOf(meta).length === 0) return true;
+    const rules = visibility.openingRulesOf(meta);
+    if (rules.length === 0) return false;
+    this.#open ??= new Map();
+    const open = this.#open.get(meta) ?? this.#isOpenBy(rules);
     this.#open.set(meta, open);
     return open;
   }
 
-  async #isOpenTo(limits: readonly VisibilityRule<Request>[]): Promise<boolean> {
-    for (const rule of limits) {
-      if (rule.restrict === null && !rule.readsSubject && (await rule.admits(this.#options.request, null))) return true;
-    }
+  async #isOpenBy(rules: readonly VisibilityRule<Request>[]): Promise<boolean> {
+    for (const rule of rules) if (await rule.admits(this.#options.request, null)) return true;
     return false;
   }
 
@@ -174,11 +187,19 @@ export class RequestVisibility<Request> {
       const seen: (readonly SeenRows[] | null)[] = [];
       for (const meta of classes) {
         if (this.#options.visibility.subjectRulesOf(meta).length > 0) return null;
-        const rows = (await this.isOpen(meta))
-          ? null
-          : (await this.queriesOf(meta)).map(({ query, rule }) => this.#rowsOf(query, rule.meta));
-        if (rows?.includes(null)) return null;
-        seen.push(rows as readonly SeenRows[] | null);
+        const isOpen = this.isOpen(meta);
+        if (isOpen !== false && (await isOpen)) {
+          seen.push(null);
+          continue;
+        }
+        const shown: SeenRows[] = [];
+        for (const rule of this.#options.visibility.limitsOf(meta)) {
+          const query = await this.#query(rule);
+          const rows = query && this.#rowsOf(query, rule.meta);
+          if (rows) shown.push(rows);
+          else if (query) return null;
+        }
+        seen.push(shown);
       }
       return seen;
     } catch {
@@ -215,6 +236,7 @@ export class RequestVisibility<Request> {
   }
 
   #knownOf(own: EntityMetadata): Map<string, boolean> {
+    this.#known ??= new Map();
     const known = this.#known.get(own) ?? new Map<string, boolean>();
     this.#known.set(own, known);
     // limits the memory, as an export can have any number of rows
