@@ -20,7 +20,7 @@ export async function change(
 ): Promise<Written> {
   refuseUndeclared(request);
   requirePrecondition(api, request);
-  const { framework, hooks, overrides } = api;
+  const { framework, hooks } = api;
   const state = stateOf(request, framework.mapper);
   const groups = groupsOf(request, framework.mapper);
   const changed = await store.change(request, admission, {
@@ -33,7 +33,7 @@ export async function change(
     check: (entity) => validated(api, '_entity', request, entity),
   });
   if (!changed) throw missing(api, request);
-  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_entity', request, changed));
+  await runAfterCommit(state, () => hooks.afterCommit('_entity', request, changed));
   return changed;
 }
 
@@ -46,10 +46,10 @@ export async function remove(
 ): Promise<JsonReply> {
   refuseUndeclared(request);
   requirePrecondition(api, request);
-  const { framework, hooks, overrides } = api;
+  const { framework, hooks } = api;
   const removed = await store.remove(request, admission);
   if (!removed) throw missing(api, request);
   const state = stateOf(request, framework.mapper);
-  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_entity', request, removed));
+  await runAfterCommit(state, () => hooks.afterCommit('_entity', request, removed));
   return new JsonReply(undefined, { status: 204 });
 }

@@ -18,13 +18,13 @@ import type { ApiRuntime } from './start/runtime.ts';
 export async function create(api: ApiRuntime, store: Pick<WriteStore, 'create'>, request: ApiRequest, format: string) {
   refuseUndeclared(request);
   refusePrecondition(api, request);
-  const { framework, hooks, overrides } = api;
+  const { framework, hooks } = api;
   const state = stateOf(request, framework.mapper);
   const created = await store.create(request, {
     make: () => makeEntity(api, request),
     check: (entity) => validated(api, '_index', request, entity),
   });
-  if (overrides.has('afterCommit')) await runAfterCommit(state, () => hooks.afterCommit('_index', request, created));
+  await runAfterCommit(state, () => hooks.afterCommit('_index', request, created));
   const key = created instanceof FoundRow ? created.key : entityKey(created);
   const location = locationOf(api, request, key, format);
   return new JsonReply(created, { status: 201, headers: location === null ? {} : { location } });
@@ -64,14 +64,14 @@ export async function validated(
   known: readonly Violation[] = [],
   ofRows?: () => Promise<Violation[]>,
 ): Promise<void> {
-  const { hooks, overrides } = api;
-  if (overrides.has('beforeValidation')) await beforeValidation(api, action, request, entity, known);
+  const { hooks } = api;
+  await beforeValidation(api, action, request, entity, known);
   const own = await hooks.validate(entity, { action, request, groups: validationGroups(api, action) });
   const found = ofRows ? [...own, ...(await ofRows())] : own;
   const further = found.filter(({ propertyPath }) => !known.some((violation) => violation.propertyPath === propertyPath));
   const violations = [...known, ...further];
   if (violations.length > 0) throw violationsProblem(violations);
-  if (overrides.has('afterValidation')) await runHook(hooks.afterValidation(action, request, entity));
+  await runHook(hooks.afterValidation(action, request, entity));
 }
 
 /** With an invalid body, the hook may fail on unexpected values. Then only the violations of the body are thrown. */

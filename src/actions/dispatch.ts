@@ -77,7 +77,7 @@ export function actionHandler({
   isRepeatable,
   idempotencyStore,
 }: Acting): RouteHandler {
-  const { framework, hooks, meta, overrides } = api;
+  const { framework, hooks, meta } = api;
   const { mapper } = framework;
   const responding = { model: meta, isDefault: action === '_index' || action === '_entity', grants };
   const perform = async (request: ApiRequest, admission: Admission | null) => {
@@ -86,7 +86,7 @@ export function actionHandler({
   };
   const serializable = async (request: ApiRequest, result: unknown) => {
     // an export calls the hook with each chunk, and a list with each item
-    if (!(result instanceof ExportReply || result instanceof BulkReply) && overrides.has('beforeSerialize'))
+    if (!(result instanceof ExportReply || result instanceof BulkReply))
       await runHook(hooks.beforeSerialize(action, request, result));
     return result;
   };

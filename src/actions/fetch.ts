@@ -30,7 +30,7 @@ export function fetchAction(
   method: HttpMethod,
   format: Format,
 ): RouteHandler {
-  const { framework, hooks, meta, keyIn, overrides } = api;
+  const { framework, hooks, meta, keyIn } = api;
   const { tags } = framework;
   const grants = api.grantsOf('_entity', method);
   const fixed = grants.fixed && { groups: grants.fixed, store: storeFor(grants.fixed) };
@@ -61,7 +61,7 @@ export function fetchAction(
     const json = found.json(grants.readsSubject ? groups : undefined);
     if (json !== null) return written(found, groups, typeof json === 'string' ? json : await json, request, reply);
     stateOf(request, framework.mapper).groups = groups;
-    if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_entity', request, found.entity));
+    await runHook(hooks.beforeSerialize('_entity', request, found.entity));
     return respond(framework, request, reply, found.entity, format, { model: meta, isDefault: true, grants });
   });
 }

@@ -33,7 +33,7 @@ export async function link(
 ): Promise<JsonReply> {
   const verb = verbOf(request.method);
   requirePrecondition(api, request);
-  const { framework, hooks, overrides } = api;
+  const { framework, hooks } = api;
   const { action } = admission;
   const bound = `${api.api.name}.${action}`;
   const state = stateOf(request, framework.mapper);
@@ -68,8 +68,7 @@ export async function link(
   };
   const linked = await store.change(request, admission, verb, edit);
   if (!linked) throw missing(api, request);
-  if (isChanged && overrides.has('afterCommit'))
-    await runAfterCommit(state, () => hooks.afterCommit(action, request, linked.entity as object));
+  if (isChanged) await runAfterCommit(state, () => hooks.afterCommit(action, request, linked.entity as object));
   return new JsonReply(linked.result, groups ? { groups } : {});
 }
 

@@ -57,9 +57,9 @@ async function collectionFrom(
   groups: ActiveGroups,
   { page, pageRequest }: Listed,
 ): Promise<CollectionModel> {
-  const { framework, hooks, meta, overrides } = api;
+  const { framework, hooks, meta } = api;
   const { counted, edges, entities } = page;
-  if (overrides.has('afterFetch')) await runHook(hooks.afterFetch('_index', request, entities));
+  await runHook(hooks.afterFetch('_index', request, entities));
   // all classes of the model at once, so that the number of statements does not depend on which of them are on the page
   await populatePlan(stateOf(request, framework.mapper).em, entities, framework.serializer(groups).planInside(meta));
   return collectionOf(entities, counted, pageRequest, request.url, framework.declaration.server.baseUrl, edges);
@@ -97,7 +97,7 @@ export function listAction(
     if (items === null) {
       stateOf(request, framework.mapper).groups = groups;
       const collection = await collectionFrom(api, request, groups, listed);
-      if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', request, collection));
+      await runHook(hooks.beforeSerialize('_index', request, collection));
       return respond(framework, request, reply, collection, format, { model: meta, isDefault: true, grants });
     }
     const { counted, edges } = page;
