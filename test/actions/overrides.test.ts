@@ -30,7 +30,7 @@ const Shelf = defineEntity({
 
 const calls: string[] = [];
 /** What the controllers do with a check or a load. */
-let rule: 'pass' | 'refuse' | 'locked' | 'fork' = 'pass';
+let rule: 'pass' | 'refuse' | 'locked' | 'fork' | 'foreign' = 'pass';
 /** Runs once a row was loaded, as somebody else. */
 let meanwhile: (() => Promise<unknown>) | null = null;
 const asSomebodyElse = AsyncLocalStorage.snapshot();
@@ -86,6 +86,7 @@ class OwnController extends handlers(ApiController) {
   override async getEntity(action: string, id: unknown): Promise<Any> {
     calls.push(`getEntity ${action} ${id}`);
     if (rule === 'refuse') return null;
+    if (rule === 'foreign') return this.em.findOne(Tag as Any, 1 as Any);
     const em = rule === 'fork' ? this.em.fork() : this.em;
     const found = await em.findOne(Crate as Any, { slug: String(id) } as Any);
     if (meanwhile) await asSomebodyElse(meanwhile);
@@ -306,11 +307,18 @@ describe.each(databases.flatMap((database) => [true, false].map((compiled) => [d
       expect(calls.filter((call) => call === 'customizeQuery')).toHaveLength(1);
     });
 
-    test('getEntity that loads with another entity manager makes writes return 500', async () => {
-      rule = 'fork';
-      expect((await app.request('GET', '/own/one.json')).status).toBe(200);
-      for (const asked of requestsFor('one').filter(([method, path]) => /^.one/.test(path) && !/GET|HEAD/.test(method)))
-        expect([asked[0], (await send('/own', asked)).status]).toEqual([asked[0], 500]);
+    test.each([
+      ['loads with another entity manager', 'fork', ['GET', 'HEAD']],
+      ['returns an entity of another model', 'foreign', []],
+    ] as const)('getEntity that %s makes requests return 500', async (_, given, passing) => {
+      rule = given;
+      const before = await rows();
+      for (const [method, path, json] of requestsFor('one').filter(([, path]) => path.startsWith('/one')))
+        expect([method, (await app.request(method, `/own${path}`, json ? { json } : {})).status]).toEqual([
+          method,
+          passing.some((name) => name === method) ? 200 : 500,
+        ]);
+      expect(await rows()).toEqual(before);
     });
   },
 );
