@@ -6,7 +6,7 @@ import type { Mapper } from './mapper.ts';
 import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
-import { joinSubclasses } from './subclass-joins.ts';
+import { completePivots, joinSubclasses } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
@@ -40,6 +40,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds. Only a configuration needs it.
   const mapper = (orm ? await MikroORM.init(all) : new MikroORM(all)) as unknown as Mapper;
   if (orm) applying?.addFilters(mapper, orm);
+  completePivots(mapper);
   const platform = mapper.driver.getPlatform();
   adapt(platform);
   // MikroORM looks tables up in it, also a table named "constructor"

@@ -1,5 +1,6 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { QueryBuilderHelper } from '@mikro-orm/sql';
+import type { Mapper } from './mapper.ts';
 
 type Join = Parameters<QueryBuilderHelper['createJoinExpression']>[0];
 
@@ -37,4 +38,19 @@ function valuesOf({ class: type, discriminatorValue, root }: EntityMetadata): un
   const classes = Object.entries(root.discriminatorMap ?? {}) as [string, { readonly prototype: object }][];
   const own = classes.filter(([, each]) => each === (type as unknown) || each.prototype instanceof type);
   return own.map(([value]) => (typeof discriminatorValue === 'number' ? Number(value) : value));
+}
+
+/**
+ * Tells each class the pivot table of the many-to-many associations that it inherits from an abstract root. MikroORM forgets it
+ * if one of these classes owns the association, and then fails when it loads the items.
+ */
+export function completePivots(mapper: Mapper): void {
+  const models = [...mapper.getMetadata().getAll().values()] as EntityMetadata[];
+  for (const meta of models) {
+    for (const property of Object.values(meta.properties) as EntityProperty[]) {
+      if (!property.mappedBy || property.pivotEntity || !property.pivotTable) continue;
+      const owner = property.targetMeta?.properties[property.mappedBy as never] as EntityProperty | undefined;
+      if (owner?.pivotEntity) property.pivotEntity = owner.pivotEntity;
+    }
+  }
 }
