@@ -67,7 +67,7 @@ export async function accessSuite(options: AccessSuiteOptions): Promise<void> {
   const server = suiteServer((url, onStatement) => loadOn(url, { ...options, onStatement }), options.database, options.ids);
   const actors = actorsOf(matrix, options.actors ?? {}, options.userId ?? 0);
   const coverage = suiteCoverage(actors.length, options);
-  const suite = { application, coverage, options, server, models: modelShapes(application) };
+  const suite = { application, coverage, options, server, models: modelShapes(application), tokens: new Map() };
   // test runners may run tests concurrently; the writes of one must not affect another
   let turn: Promise<unknown> = Promise.resolve();
   const test = (title: string, work: () => Promise<void>) =>
@@ -121,6 +121,8 @@ interface Suite {
   readonly options: AccessSuiteOptions;
   readonly server: SuiteServer;
   readonly models: ReturnType<typeof modelShapes>;
+  /** Signed once for each caller, and valid for hours. */
+  readonly tokens: Map<TestUser, Promise<string>>;
 }
 
 /** The shapes of all models, made once for each set of groups. */
@@ -230,13 +232,15 @@ async function requestOf(suite: Suite, { action, method, name }: RouteAccess, ac
   return { ...(json !== undefined && { json }), headers: await credentialsOf(suite, actor) };
 }
 
-async function credentialsOf({ application, options: { headersFor } }: Suite, { caller }: Actor) {
+async function credentialsOf({ application, options: { headersFor }, tokens }: Suite, { caller }: Actor) {
   if (caller === null) return {};
   if (headersFor) return headersFor(caller);
-  const token = await tokenFor(application, caller).catch((cause: Error) => {
+  const token = tokens.get(caller) ?? tokenFor(application, caller);
+  tokens.set(caller, token);
+  const signed = await token.catch((cause: Error) => {
     throw new Error(`no token can be created (${cause.message}); set headersFor: (user) => ({ … })`, { cause });
   });
-  return { authorization: `Bearer ${token}` };
+  return { authorization: `Bearer ${signed}` };
 }
 
 function disabledMethods(records: readonly RouteRecord[]) {

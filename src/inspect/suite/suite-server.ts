@@ -19,8 +19,8 @@ type Inspect = (request: ApiRequest) => Promise<void>;
 /** Loads the application on a database, and reports its statements. */
 type Load = (databaseUrl: string, onStatement: (sql: string) => void) => Promise<Application>;
 
-/** Whether a statement may write. A lock for a write matches too, which does no harm. */
-const writing = /\b(?:insert|update|delete|merge|replace|truncate|create|alter|drop|call)\b/i;
+/** Whether a statement may write. Locks, such as `for no key update`, do not. */
+const writing = /\b(?:insert|(?<!\bfor (?:no key )?)update|delete|merge|replace|truncate|create|alter|drop|call)\b/i;
 
 export type SuiteServer = ReturnType<typeof suiteServer>;
 
