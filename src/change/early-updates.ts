@@ -1,7 +1,7 @@
-import { type ChangeSet, type EntityMetadata, type EventArgs, type EventSubscriber, helper } from '@mikro-orm/core';
+import { type ChangeSet, type EventArgs, type EventSubscriber, helper } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { entitiesOf } from '../model/hierarchy.ts';
 import { versionOf } from '../model/version.ts';
+import { subscribe, VersionSubscriber } from './version-subscriber.ts';
 
 /**
  * If several rows of one flush get new unique values, the mapper clears the values that become null in a statement of their own
@@ -9,21 +9,10 @@ import { versionOf } from '../model/version.ts';
  * one, which counts the version up as well. PostgreSQL rejects a statement that sets a column twice.
  */
 export function separateEarlyUpdates(mapper: Mapper): void {
-  const versioned = entitiesOf(mapper).filter((meta) => versionOf(meta) !== null);
-  if (versioned.length > 0) mapper.em.getEventManager().registerSubscriber(new EarlyUpdates(versioned));
+  subscribe(mapper, EarlyUpdates);
 }
 
-class EarlyUpdates implements EventSubscriber {
-  readonly #versioned: readonly EntityMetadata[];
-
-  constructor(versioned: readonly EntityMetadata[]) {
-    this.#versioned = versioned;
-  }
-
-  getSubscribedEntities(): never[] {
-    return this.#versioned.map(({ class: type }) => type) as never[];
-  }
-
+class EarlyUpdates extends VersionSubscriber implements EventSubscriber {
   beforeUpdate({ changeSet, em, entity }: EventArgs<object>): void {
     if (!changeSet) return;
     const updates = [...em.getUnitOfWork(false).getExtraUpdates()] as unknown as readonly [

@@ -1,7 +1,7 @@
-import { type Collection, type EntityMetadata, type EventSubscriber, type FlushEventArgs, helper } from '@mikro-orm/core';
+import { type Collection, type EventSubscriber, type FlushEventArgs, helper } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
-import { entitiesOf } from '../model/hierarchy.ts';
 import { versionOf } from '../model/version.ts';
+import { subscribe, VersionSubscriber } from './version-subscriber.ts';
 
 /** Entities whose links count as changes of their own. */
 const counted = new WeakSet<object>();
@@ -16,22 +16,10 @@ export function countLinksOf(entity: object): void {
 
 /** Makes every flush count the links of those entities. The mapper itself makes a new version only if a column changed. */
 export function countLinks(mapper: Mapper): void {
-  const versioned = entitiesOf(mapper).filter((meta) => versionOf(meta) !== null);
-  if (versioned.length > 0) mapper.em.getEventManager().registerSubscriber(new LinkCounter(versioned));
+  subscribe(mapper, LinkCounter);
 }
 
-class LinkCounter implements EventSubscriber {
-  readonly #versioned: readonly EntityMetadata[];
-
-  constructor(versioned: readonly EntityMetadata[]) {
-    this.#versioned = versioned;
-  }
-
-  /** Only classes with a version: others can still be written without the mapper. */
-  getSubscribedEntities(): never[] {
-    return this.#versioned.map(({ class: type }) => type) as never[];
-  }
-
+class LinkCounter extends VersionSubscriber implements EventSubscriber {
   onFlush({ uow }: FlushEventArgs): void {
     const updates = uow.getCollectionUpdates() as Collection<object>[];
     if (updates.length === 0) return;

@@ -171,7 +171,8 @@ function plainField(
   const platform = mapper.driver.getPlatform();
   if (property.fieldNames?.length !== 1 || property.persist === false || hasAccessor(meta, field.property)) return null;
   if (property.primary && !isComposite(meta)) return null;
-  if (property.hasConvertToDatabaseValueSQL || property.generated || property.formula || property.concurrencyCheck) return null;
+  const { concurrencyCheck, formula, generated, hasConvertToDatabaseValueSQL, version } = property;
+  if (hasConvertToDatabaseValueSQL || generated || formula || concurrencyCheck || version) return null;
   const isKey = property.primary === true;
   const common = { ...databaseColumn(property, platform), nullable, isKey, property: field.property };
   if (common.type === '') return null;
@@ -215,7 +216,12 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
   const defaults: Default[] = [];
   for (const property of meta.props as EntityProperty[]) {
     const { onCreate, default: literal } = property;
-    if (property.persist === false || (!onCreate && (literal === undefined || literal === null || isRaw(literal)))) continue;
+    if (
+      property.persist === false ||
+      property.version ||
+      (!onCreate && (literal === undefined || literal === null || isRaw(literal)))
+    )
+      continue;
     // a function without parameters does not read the entity
     if (!isPlainColumn(property) || (onCreate && onCreate.length > 0)) return null;
     if (!columnKinds[valueKindOf(property, platform).kind].isPlain) return null;

@@ -76,7 +76,8 @@ function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
   const platform = mapper.driver.getPlatform();
   return (meta.props as EntityProperty[]).flatMap((property) => {
     const store = storing(property, mapper);
-    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false) return [];
+    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false || property.version)
+      return [];
     const column = databaseColumn(property, platform);
     if (column.type === '') return [];
     return {

@@ -72,6 +72,8 @@ export interface SqlSyntax {
   textOf(columns: readonly string[]): string;
   /** True if the columns hold the values of the parameters; null equals null. */
   areSame(columns: readonly string[], parameters: readonly string[]): string;
+  /** True if the column has another value than a parameter of its type: not the same characters, or not the same number. */
+  differ(column: string, parameter: string, type: string): string;
   /** The bytes that a column takes in a row that is read. */
   bytesOf(column: string): string;
   /** Null if a size is within a limit; otherwise the statement fails, with an error that `isTooLarge` recognizes. */

@@ -25,6 +25,8 @@ export function constructionOf(meta: EntityMetadata): () => Record<string, unkno
 /** The values of a new object. Empty collections are no values. */
 export function initialValues(meta: EntityMetadata, made: Record<string, unknown>): InitialValue[] {
   return storedProperties(meta).flatMap((property) => {
+    // the database makes the first version
+    if (property.version) return [];
     const value = Object.hasOwn(made, property.name as string) ? made[property.name as string] : undefined;
     return value === undefined || isEmptyCollection(value) ? [] : [{ property, value }];
   });

@@ -6,6 +6,7 @@ import { databaseKey } from '../model/key-condition.ts';
 import { versionOf } from '../model/version.ts';
 import { foreignColumns } from '../query/rows/association.ts';
 import { tableOf } from '../query/rows/table-name.ts';
+import { nextVersion } from './assignments.ts';
 
 /** A foreign key of a model with a version that the database sets to null when the row it points to is removed. */
 interface Referring {
@@ -32,20 +33,25 @@ export function referringTo(mapper: Mapper, target: EntityMetadata): readonly Re
   return found;
 }
 
-/** Gives a new version to the rows whose foreign key the database is about to set to null: their contents change. */
+/**
+ * The statements that give a new version to the rows whose foreign key the database is about to set to null: their contents change.
+ * Their parameters are the key of the row that is removed.
+ */
+export function referringUpdates(mapper: Mapper, target: EntityMetadata, parameter: (position: number) => string): string[] {
+  return referringTo(mapper, target).map(({ meta, property, version }) => {
+    const { column, next } = nextVersion(mapper, version);
+    const isReferring = foreignColumns(mapper, property, target).map((name, i) => `${name} = ${parameter(i + 1)}`);
+    return `update ${tableOf(mapper, meta)} set ${column} = ${next} where ${isReferring.join(' and ')}`;
+  });
+}
+
+/** Runs these statements in a transaction of the mapper. */
 export async function touchReferring(
   mapper: Mapper,
   em: RequestEntityManager,
   target: EntityMetadata,
   key: Identifier,
 ): Promise<void> {
-  const platform = mapper.driver.getPlatform();
-  const quote = ({ fieldNames }: EntityProperty) => platform.quoteIdentifier(fieldNames[0] as string).toString();
-  for (const { meta, property, version } of referringTo(mapper, target)) {
-    const isTime = version.runtimeType === 'Date';
-    const next = isTime ? platform.getCurrentTimestampSQL(version.length) : `${quote(version)} + 1`;
-    const isReferring = foreignColumns(mapper, property, target).map((column) => `${column} = ?`);
-    const sql = `update ${tableOf(mapper, meta)} set ${quote(version)} = ${next} where ${isReferring.join(' and ')}`;
-    await em.execute(sql, databaseKey(target, platform, key));
-  }
+  const own = databaseKey(target, mapper.driver.getPlatform(), key);
+  for (const sql of referringUpdates(mapper, target, () => '?')) await em.execute(sql, own);
 }

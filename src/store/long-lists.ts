@@ -2,6 +2,7 @@ import { Collection, type EntityMetadata, type EntityProperty, helper, Reference
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { isComposite } from '../model/identifier.ts';
 import { databaseKey } from '../model/key-condition.ts';
+import { versionOf } from '../model/version.ts';
 import type { Pivot } from '../query/rows/association.ts';
 import { LongWork } from '../response/turn.ts';
 import { pivotFor } from './plain-pivot.ts';
@@ -29,7 +30,8 @@ export async function writeLongLists(mapper: Mapper, em: RequestEntityManager, e
     if (!before || before.length * after.length <= fewComparisons || !after.every(isStored)) continue;
     const pivot = pivotFor(mapper, meta, property);
     const target = property.targetMeta as EntityMetadata;
-    if (!pivot || isComposite(target) || flushReason(mapper, meta)) continue;
+    // a flush gives the entity a new version if it finds a changed list
+    if (!pivot || isComposite(target) || versionOf(meta) || flushReason(mapper, meta)) continue;
     const [owner] = keyOf(em, meta, entity);
     await replaceLinks(em, pivot, owner, {
       removed: without(before, after).map((item) => keyOf(em, target, item)[0]),

@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
-import type { Writer } from '../database/writer.ts';
+import type { Step, Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import type { Identifier } from '../model/identifier.ts';
@@ -9,7 +9,7 @@ import { asRow } from '../model/key-condition.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
 import { keyColumns } from '../query/rows/association.ts';
-import { type QueryText, statementOf } from '../query/rows/bound-statement.ts';
+import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
@@ -17,6 +17,8 @@ import type { Reading } from '../query/rows/row-texts.ts';
 import { type RowVersion, versionColumns } from '../query/rows/row-version.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
+import { Assignments } from './assignments.ts';
+import { referringUpdates } from './inbound-versions.ts';
 import type { Restriction } from './port.ts';
 import type { RowStore } from './row-store.ts';
 
@@ -48,6 +50,9 @@ export class RowChanges {
   /** The key columns of {@link table}, with their alias. */
   readonly keys: readonly string[];
   readonly #versionColumns: readonly string[];
+  readonly assignments: Assignments;
+  /** What a removal writes first. The parameters are the key. */
+  readonly #beforeRemoval: readonly string[];
 
   constructor(mapper: Mapper, meta: EntityMetadata, { read, sort }: Pick<RowStore, 'read' | 'sort'>, writer: Writer) {
     this.#mapper = mapper;
@@ -59,6 +64,8 @@ export class RowChanges {
     this.table = tableOf(mapper, meta);
     this.keys = keyColumns(mapper, meta).map((column) => `${rootTableAlias}.${column}`);
     this.#versionColumns = versionColumns(mapper, meta, rootTableAlias);
+    this.assignments = new Assignments(mapper, meta);
+    this.#beforeRemoval = referringUpdates(mapper, meta, (position) => this.#parameter(position));
   }
 
   /**
@@ -76,9 +83,9 @@ export class RowChanges {
     const own = this.#textOf(condition, before);
     const references = this.#references(columns, first, seen, before + own.params.length);
     const params = [...own.params, ...references.params];
-    const sets = columns.map(({ column }, index) => `${column} = ${this.#value(columns, index, first)}`);
+    const sets = this.assignments.text(columns, (_, index, type) => this.#value(columns, index, first, type !== undefined));
     const where = [this.hasKey(), ...references.conditions, ...own.conditions];
-    const text = `update ${this.table} as ${rootTableAlias} set ${sets.join(', ')} where ${where.join(' and ')}`;
+    const text = `update ${this.table} as ${rootTableAlias} set ${sets} where ${where.join(' and ')}`;
     const parameters = [...this.#read.keyParameters(id), ...columns.map(({ value }) => value), ...params];
     return this.#run(text, parameters, reading);
   }
@@ -95,11 +102,21 @@ export class RowChanges {
 
   /** Removes a row. Returns false if no row fulfils the condition. */
   async remove(id: Identifier, condition: Condition): Promise<boolean> {
-    const { conditions, params } = this.#textOf(condition, this.keys.length);
+    const keys = this.#read.keyParameters(id);
+    if (this.#beforeRemoval.length > 0) {
+      const { params, sql } = this.selecting(condition, keys.length, () => noText);
+      const further = [...this.#beforeRemoval, `delete from ${this.table} as ${rootTableAlias} where ${this.hasKey()}`];
+      const steps = further.map(
+        (text): Step => ({ statement: statementOf(`${text} returning 1`), parameters: keys, mayBeEmpty: true }),
+      );
+      return (
+        (await this.#writer.change([{ statement: statementOf(sql), parameters: [...keys, ...params] }, ...steps])).length > 0
+      );
+    }
+    const { conditions, params } = this.#textOf(condition, keys.length);
     const where = [this.hasKey(), ...conditions];
     const text = `delete from ${this.table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
-    const parameters = [...this.#read.keyParameters(id), ...params];
-    return (await this.#writer.change([{ statement: statementOf(text), parameters }])).length > 0;
+    return (await this.#writer.change([{ statement: statementOf(text), parameters: [...keys, ...params] }])).length > 0;
   }
 
   /** A statement that selects and locks the row if it fulfils the condition and `more`. The first parameters are the key. */

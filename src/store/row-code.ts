@@ -5,6 +5,7 @@ import type { ColumnValue, Referred } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { initialValues } from '../model/construction.ts';
 import { entityKey, instanceKey } from '../model/identifier.ts';
+import { versionOf } from '../model/version.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 import { InstanceEffects } from './method-links/instance-effects.ts';
@@ -39,7 +40,7 @@ export class RowCode {
       throw error;
     }
     const made = (meta.props as EntityProperty[]).filter(
-      (property) => isMade(property) && plain.columnOf(property.name as string, null) === null,
+      (property) => isMade(property) && !property.version && plain.columnOf(property.name as string, null) === null,
     );
     const embedded = (meta.props as EntityProperty[]).filter(({ kind }) => kind === ReferenceKind.EMBEDDED);
     const [first] = [...made, ...embedded];
@@ -183,7 +184,10 @@ export class RowCode {
     names: readonly string[],
     columnOf: (name: string) => ColumnValue | null,
   ): ColumnValue[] {
-    const set = names.map((name) => {
+    const version = versionOf(this.#meta)?.name;
+    const set = names.flatMap((name) => {
+      // only the database sets it
+      if (name === version) return [];
       const column = columnOf(name);
       if (column) return column;
       throw new Error(`the rules of ${this.#meta.className} changed "${name}", which only a hook can change`);

@@ -55,7 +55,8 @@ export class RowLinks {
   ): Promise<unknown[] | undefined> {
     const { sql, values } = this.#dialect;
     const keys = [...valuesOf(owner), ...valuesOf(item)].map((value) => values.bindable(value));
-    if (sql.changesWithin)
+    // a statement that changes the owner must not lock it: after waiting for another, PostgreSQL cannot run the other change again
+    if (sql.changesWithin && !this.#owners.assignments.hasVersion)
       return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, keys.length), reading)))[0];
     // a statement must not have unused parameters
     const used = seen === 'all' ? this.#owners.keys.length : keys.length;
@@ -87,10 +88,22 @@ export class RowLinks {
 
   /** Selects the owner before the change: a restriction that depends on links may exclude it afterwards. */
   #inSteps(what: 'add' | 'remove', keys: readonly unknown[], owning: Step, reading: Step): Step[] {
-    const { parameter } = this.#dialect.sql;
-    const own = this.#owners.keys.map((_, i) => `${parameter(i + 1)} as key${i}`).join(', ');
-    const change = `with _owner as (select ${own}) ${this.#changeText(what)} returning 1`;
-    return [owning, { statement: statementOf(change), parameters: keys, mayBeEmpty: true }, reading];
+    const own = this.#owners.keys.map((key, i) => `${key} as key${i}`).join(', ');
+    const owner = `select ${own} from ${this.#owners.table} as ${rootTableAlias} where ${this.#owners.hasKey()}`;
+    const change = `with _owner as (${owner}) ${this.#changeText(what)} returning 1`;
+    const changing: Step = { statement: statementOf(change), parameters: keys, mayBeEmpty: true };
+    const { assignments } = this.#owners;
+    return [owning, changing, ...(assignments.hasVersion ? [this.#newVersion(keys)] : []), reading];
+  }
+
+  /** Gives the owner a new version if the step before has changed a link. */
+  #newVersion(keys: readonly unknown[]): Step {
+    const { assignments, keys: names, table } = this.#owners;
+    const set = assignments.text([], () => '', true);
+    const isChanged = `${this.#dialect.sql.typedParameter(names.length + 1, 'int')} = 1`;
+    const text = `update ${table} as ${rootTableAlias} set ${set} where ${this.#owners.hasKey()} and ${isChanged} returning 1`;
+    const own = keys.slice(0, names.length);
+    return { statement: statementOf(text), parameters: (links) => [...own, links.length > 0 ? 1 : 0], mayBeEmpty: true };
   }
 
   #isItem(alias: string): string {

@@ -27,7 +27,7 @@ interface RowListOptions {
 }
 
 /** Writes a statement. The first parameters are the key of the owner. */
-type Text = (bind: (value: unknown) => string) => string;
+type Text = (bind: (value: unknown, type?: string) => string) => string;
 
 /** Replaces the links of many-to-many associations by statements, in one transaction with the columns that a body sets. */
 export class RowLists {
@@ -62,8 +62,12 @@ export class RowLists {
       // a list can replace any number of links
       { statement: statementOf(sql), parameters: [...owner, ...params], mayTakeLong: true },
       ...found.items.filter(({ keys }) => keys.length > 0).map((items) => this.#areThere(items)),
-      ...found.items.flatMap((items) => this.#replacing(owner, items, changes)),
-      ...(columns.length > 0 ? [this.#setting(owner, columns, changes)] : []),
+      ...this.#written(
+        owner,
+        found.items.flatMap((items) => this.#replacing(owner, items, changes)),
+        columns,
+        changes,
+      ),
       rows.read.byKey(key, reading),
     ];
     try {
@@ -108,16 +112,39 @@ export class RowLists {
     return [removing, adding];
   }
 
-  #setting(owner: readonly unknown[], columns: readonly ColumnValue[], changes: RowChanges): Step {
-    return this.#step(owner, (bind) => {
-      const sets = columns.map(({ column, value }) => `${column} = ${bind(value)}`).join(', ');
-      return `update ${changes.table} as ${rootTableAlias} set ${sets} where ${changes.hasKey()}`;
+  /** The steps that replace links, and the one that then sets columns. An owner with a version gets a new one if a link changed. */
+  #written(owner: readonly unknown[], links: readonly Step[], columns: readonly ColumnValue[], changes: RowChanges): Step[] {
+    const { assignments, table } = changes;
+    const set = (isChanged: boolean | string, bind: Parameters<Text>[0]) => {
+      const sets = assignments.text(columns, ({ value }, _, type) => bind(value, type), isChanged);
+      return `update ${table} as ${rootTableAlias} set ${sets} where ${changes.hasKey()}`;
+    };
+    if (!assignments.hasVersion)
+      return columns.length > 0 ? [...links, this.#step(owner, (bind) => set(false, bind))] : [...links];
+    let isChanged = false;
+    const noting = (step: Step, i: number): Step => ({
+      ...step,
+      parameters: (before) => {
+        // a transaction can be repeated
+        isChanged = i > 0 && (isChanged || before.length > 0);
+        return step.parameters as readonly unknown[];
+      },
     });
+    const setting = this.#step(owner, (bind) => set(`${bind(0, 'int')} = 1`, bind));
+    const [at, parameters] = [owner.length, setting.parameters as readonly unknown[]];
+    return [
+      ...links.map(noting),
+      { ...setting, parameters: (before) => parameters.with(at, isChanged || before.length > 0 ? 1 : 0) },
+    ];
   }
 
   #step(owner: readonly unknown[], write: Text): Step {
     const parameters = [...owner];
-    const text = write((value) => this.#dialect.sql.parameter(parameters.push(value)));
+    const { parameter, typedParameter } = this.#dialect.sql;
+    const text = write((value, type) => {
+      const at = parameters.push(value);
+      return type === undefined ? parameter(at) : typedParameter(at, type);
+    });
     return { statement: statementOf(`${text} returning 1`), parameters, mayBeEmpty: true };
   }
 

@@ -1,9 +1,9 @@
-import { Cascade, type EntityMetadata, type EntityProperty, type EventType } from '@mikro-orm/core';
+import { Cascade, type EntityMetadata, type EntityProperty, type EventSubscriber, type EventType, Utils } from '@mikro-orm/core';
 import { sharedColumns } from '../change/shared-columns.ts';
+import { VersionSubscriber } from '../change/version-subscriber.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { canHideRows } from '../query/entities/filters.ts';
-import { referringTo } from './inbound-versions.ts';
 
 type Change = 'create' | 'update' | 'delete';
 
@@ -37,9 +37,16 @@ export function flushReason(mapper: Mapper, meta: EntityMetadata): string | null
 }
 
 function codeFor(mapper: Mapper, meta: EntityMetadata, among: readonly (keyof typeof EventType)[]): string | null {
-  const manager = mapper.em.getEventManager();
-  const event = among.find((each) => manager.hasListeners(each as EventType, meta));
+  const subscribers = [...mapper.em.getEventManager().getSubscribers()].filter((each) => concerns(each, meta));
+  const event = among.find((each) => meta.hooks[each]?.length || subscribers.some((subscriber) => each in subscriber));
   return event ? `${meta.className} has code for the event ${event}` : null;
+}
+
+/** Whether code of the application subscribes to a class. */
+function concerns(subscriber: EventSubscriber, meta: EntityMetadata): boolean {
+  if (subscriber instanceof VersionSubscriber) return false;
+  const types = (subscriber.getSubscribedEntities?.() ?? []).map((type) => Utils.classOrName(type) as unknown);
+  return types.length === 0 || types.includes(meta.class) || types.includes(meta.className);
 }
 
 /** Why statements alone cannot make a kind of change: application code, or work that MikroORM does. Null if they can. */
@@ -52,8 +59,10 @@ export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: C
   if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;
   if (canHideRows(meta)) return `${name} has a filter, or refers to what a filter can hide`;
   const properties = meta.props as EntityProperty[];
-  const versioned = properties.find(({ version, concurrencyCheck }) => version || concurrencyCheck);
-  if (versioned) return `${name}.${String(versioned.name)} is a version`;
+  const compared = properties.find(({ concurrencyCheck }) => concurrencyCheck);
+  if (compared) return `${name}.${String(compared.name)} has concurrencyCheck`;
+  const versioned = properties.find(({ embedded, version }) => version && embedded);
+  if (versioned) return `${name}.${String(versioned.name)} is a version in an embeddable`;
   switch (change) {
     case 'create':
       return null;
@@ -62,9 +71,6 @@ export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: C
       return updated ? `${name}.${String(updated.name)} has onUpdate` : null;
     }
     case 'delete': {
-      // rows that refer to the removed one get a new version in the same transaction
-      const [referring] = referringTo(mapper, meta);
-      if (referring) return `rows that refer to a ${name} have versions`;
       const removing = (meta.relations as EntityProperty[]).find(
         ({ cascade, orphanRemoval }) =>
           orphanRemoval ||

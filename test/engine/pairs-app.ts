@@ -21,6 +21,8 @@ export const kinds = {
   versioned: { rules: true, version: true },
   /** Without code in the model. */
   plain: { rules: false, version: false },
+  /** Without code in the model, with a version column. */
+  numbered: { rules: false, version: true },
 } as const;
 
 export type Kind = keyof typeof kinds;

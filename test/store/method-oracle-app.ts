@@ -38,8 +38,8 @@ export function randomFeatures(random: Random): Features {
     uniqueCode: random.chance(0.5),
     embedded: random.chance(0.4),
     selfReference: random.chance(0.5),
-    childVersion: random.chance(0.1),
-    ownerVersion: random.chance(0.1),
+    childVersion: random.chance(0.4),
+    ownerVersion: random.chance(0.4),
     rules: random.chance(0.4),
     restricted: random.chance(0.3),
   };

@@ -239,7 +239,8 @@ function defaultParts(
   const storeFor = (request: ApiRequest) => (reason === null ? planFor(groupsOf(request, mapper)).store : store);
   const guard = api.guardOf(name, method);
   // nothing has to read the row before it is written
-  const isDeferred = !guard.readsSubject && !grants.readsSubject && !hookWith(api.overrides, 'changes') && store.isByStatements;
+  const readsRow = guard.readsSubject || grants.readsSubject || hookWith(api.overrides, 'changes') || api.api.requireIfMatch;
+  const isDeferred = !readsRow && store.isByStatements;
   const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
   return {
     admit: async (request) => {

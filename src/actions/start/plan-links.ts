@@ -2,8 +2,10 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { accessorsFor } from '../../change/accessors.ts';
 import type { ActionDeclaration, HttpMethod } from '../../declaration/types.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
+import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
+import { referringTo } from '../../store/inbound-versions.ts';
 import { LinkStore, type RowLinking } from '../../store/link-store.ts';
 import { ChildMethodLinks, type Children, childColumn } from '../../store/method-links/child-method-links.ts';
 import { PivotMethodLinks } from '../../store/method-links/pivot-method-links.ts';
@@ -91,7 +93,8 @@ function planChildren(
   groups: ActiveGroups,
 ): Children | string | null {
   const { mapper } = api.framework;
-  const child = property.targetMeta as EntityMetadata;
+  // that of the association lacks the version
+  const child = metaOf(mapper, property.targetMeta?.class);
   const owner = childColumn(mapper, api.meta, property);
   if (!owner) return null;
   if (accessorsFor(api.meta, property.name as string, target).holds) return `adding moves rows of ${child.className}`;
@@ -103,6 +106,9 @@ function planChildren(
   if (typeof read === 'string') return read;
   const shown = responseRead(api, child, { ...groups, read: groups.embedded }, planning.executor);
   if (typeof shown === 'string') return shown;
-  const mayRemove = property.orphanRemoval === true && unitOfWorkReason(mapper, child, 'delete') === null;
+  const mayRemove =
+    property.orphanRemoval === true &&
+    unitOfWorkReason(mapper, child, 'delete') === null &&
+    referringTo(mapper, child).length === 0;
   return { meta: child, owner, read, shown: rowStore(api, child, shown, planning), mayRemove };
 }

@@ -37,6 +37,11 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   rowVersion: 'xmin',
   textOf: (columns) => columns.map((column) => `${column}::text`).join(" || ',' || "),
   areSame: (columns, parameters) => columns.map((column, i) => `${column}::text = ${parameters[i]}::text`).join(' and '),
+  differ(column, parameter, type) {
+    if (/^(decimal|numeric|real|double|float)/i.test(type)) return `${column} is distinct from ${parameter}`;
+    // quoted literals, because a text would lose the blanks that pad it
+    return `format('%L', ${column}) collate "C" <> format('%L', ${parameter})`;
+  },
   // a field of a row has a length of four bytes
   bytesOf: (column) => `(coalesce(octet_length(${column}::text), 0) + 4)`,
   failsBeyond: (size, limit) => `cast(case when ${size} > ${limit} then '${tooLarge}' end as int)`,

@@ -30,6 +30,7 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   rowVersion: null,
   textOf: (columns) => columns.map((column) => `quote(${column})`).join(" || ',' || "),
   areSame: (columns, parameters) => `(${columns.join(', ')}) is (${parameters.join(', ')})`,
+  differ: (column, parameter) => `${column} collate binary is not ${parameter}`,
   bytesOf: (column) => `coalesce(max(octet_length(${column}), 8), 8)`,
   failsBeyond: (size, limit) => `json_extract('{}', case when ${size} > ${limit} then '${tooLarge}' end)`,
   skipLocked: '',

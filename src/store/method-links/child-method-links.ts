@@ -13,6 +13,7 @@ import type { InstanceContext } from '../../query/rows/instance.ts';
 import { rootTableAlias } from '../../query/rows/row-plan.ts';
 import { versionColumns } from '../../query/rows/row-version.ts';
 import { columnOf, tableOf } from '../../query/rows/table-name.ts';
+import { Assignments } from '../assignments.ts';
 import type { Admission, Linked } from '../port.ts';
 import type { RowStore } from '../row-store.ts';
 import type { Watched } from './instance-effects.ts';
@@ -60,6 +61,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
   readonly #table: string;
   readonly #key: string;
   readonly #columns: StoredColumns;
+  readonly #assignments: Assignments;
   readonly #rows: Statement;
 
   constructor(options: MethodLinkOptions, children: Children) {
@@ -70,6 +72,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     this.#table = tableOf(options.mapper, meta);
     this.#key = columnOf(options.mapper, keyOf(meta));
     this.#columns = new StoredColumns(options.mapper, meta);
+    this.#assignments = new Assignments(options.mapper, meta);
     const isOwn = `${rootTableAlias}.${owner} = ${this.dialect.sql.parameter(1)}`;
     const text = read.selectText([isOwn], `, ${this.#versionText}`);
     this.#rows = statementOf(`${text} order by ${rootTableAlias}.${this.#key}`, read.isWide);
@@ -126,8 +129,9 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     if (!(last || member || returned === owner || returned === seen.item.instance)) return null;
     const reading = await store.readingWithVisibility(request);
     const inserts = [...made.filter((each) => each !== last), ...(last ? [last] : [])];
+    const update = this.updateOf(written, made.length + removed.length > 0);
     const writes = [
-      ...(written.length > 0 ? [this.step(admission.key, (bind) => this.updateText(written, bind))] : []),
+      ...(update ? [this.step(admission.key, update)] : []),
       ...updated.map(({ columns, key }) => this.#updating(key, columns)),
       ...removed.map((key) => this.#removing(key)),
       ...inserts.map(({ columns }) => this.#inserting(columns)),
@@ -194,7 +198,7 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
 
   #updating(key: Identifier, columns: readonly ColumnValue[]): Step {
     return this.step(key, (bind) => {
-      const sets = columns.map(({ column, value }) => `${column} = ${bind(value)}`).join(', ');
+      const sets = this.#assignments.text(columns, ({ value }, _, type) => bind(value, type));
       return `update ${this.#table} set ${sets} where ${this.#key} = ${this.dialect.sql.parameter(1)}`;
     });
   }

@@ -69,8 +69,8 @@ export interface Effect<Seen extends SeenObjects> {
   readonly returned: object;
 }
 
-/** Makes a parameter of a value. */
-export type Bind = (value: unknown) => string;
+/** Makes a parameter of a value, with a type if it is used more than once. */
+export type Bind = (value: unknown, type?: string) => string;
 
 /** Writes a statement. `bound` are the parameters so far. */
 export type Text = (bind: Bind, bound: unknown[]) => string;
@@ -176,18 +176,29 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     return `${isOwner} and exists (select 1 from ${tableOf(mapper, target)} as i where ${isItem})`;
   }
 
-  /** The statement that sets columns of the owner. */
-  protected updateText(written: readonly ColumnValue[], bind: Bind): string {
+  /**
+   * The statement that sets columns of the owner, and gives it a new version if `isChanged` says that the association changed; null
+   * if it would set nothing.
+   */
+  protected updateOf(written: readonly ColumnValue[], isChanged: boolean): ((bind: Bind) => string) | null {
     const { owners } = this.#options;
-    const sets = written.map(({ column, value }) => `${column} = ${bind(value)}`).join(', ');
-    return `update ${owners.table} as ${rootTableAlias} set ${sets} where ${owners.hasKey()}`;
+    const { assignments } = owners;
+    if (written.length === 0 && !(isChanged && assignments.hasVersion)) return null;
+    return (bind) => {
+      const sets = assignments.text(written, ({ value }, _, type) => bind(value, type), isChanged);
+      return `update ${owners.table} as ${rootTableAlias} set ${sets} where ${owners.hasKey()}`;
+    };
   }
 
   /** A statement whose first parameter is the key of the owner. */
   protected step(owner: Identifier, write: Text, isWide = false): Step {
     const { sql, values } = this.dialect;
     const parameters: unknown[] = [values.bindable(owner)];
-    const text = write((value) => sql.parameter(parameters.push(value)), parameters);
+    const bind: Bind = (value, type) => {
+      const at = parameters.push(value);
+      return type === undefined ? sql.parameter(at) : sql.typedParameter(at, type);
+    };
+    const text = write(bind, parameters);
     return { statement: statementOf(text, isWide), parameters };
   }
 

@@ -15,7 +15,7 @@ export function newRowColumns(
   const columns: ColumnValue[] = [];
   for (const property of meta.props as EntityProperty[]) {
     const name = property.name as string;
-    if (property.embedded || property.persist === false) continue;
+    if (property.embedded || property.persist === false || property.version) continue;
     const value = valueFor(property, entity as Record<string, unknown>);
     if (value instanceof Collection) {
       if (value.length > 0) return null;

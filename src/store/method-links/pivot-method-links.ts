@@ -153,7 +153,8 @@ export class PivotMethodLinks extends MethodLinks {
       const conflict = `on conflict (${pivot.owner}, ${pivot.item}) do nothing`;
       texts.push((bind, guard) => `${links} and ${among(`i.${this.itemKey}`, added, bind)}${guard} ${conflict}`);
     }
-    if (written.length > 0) texts.push((bind, guard) => `${this.updateText(written, bind)}${guard}`);
+    const update = this.updateOf(written, texts.length > 0);
+    if (update) texts.push((bind, guard) => `${update(bind)}${guard}`);
     return texts;
   }
 }
