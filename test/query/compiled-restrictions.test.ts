@@ -284,6 +284,20 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
     },
   );
 
+  test('may use the same SQL with other types of parameters', async () => {
+    for (const values of [
+      [1, 'b'],
+      ['b', 1],
+    ]) {
+      current = (query) => query.where(raw("concat(?, 'b') <> concat(?, e.name)", values));
+      for (const url of ['/person.json', '/person/1.json', '/note.json']) {
+        const expected = await plain.app.inject({ url });
+        const given = await compiled.app.inject({ url });
+        expect([url, given.statusCode, given.body]).toEqual([url, 200, expected.body]);
+      }
+    }
+  });
+
   /** Those that are a condition on the rows of the class decide within the statement that reads what embeds them. */
   const withinStatement = [...conditions, 'a null', 'an enum', 'one or the other', 'raw with bytes', 'a subquery'];
 

@@ -22,6 +22,8 @@ describe('parameters of a mapper query', () => {
     const keyOf = (value: unknown, key?: string) => parametrized({ sql: 'a = ?', params: [value], key }, dialect)?.key;
     expect(keyOf(1, '#1')).toBe(keyOf(2, '#1'));
     expect(new Set([keyOf(1, '#1'), keyOf(1, '#2'), keyOf(2 ** 40, '#1'), keyOf(1)]).size).toBe(4);
+    const ofTwo = (params: unknown[]) => parametrized({ sql: 'a = ? or b = ?', params }, dialect)?.key;
+    expect(ofTwo([1, 'x'])).not.toBe(ofTwo(['x', 1]));
   });
 
   test.each([

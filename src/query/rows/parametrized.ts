@@ -27,7 +27,11 @@ export function bindableText(query: QueryText & Pieces, { sql: syntax, values: {
     if (cast === null) return null;
     casts.push(cast);
   }
-  return { key: keyOfText(query) + casts.join(''), pieces, casts, params: params.map((value) => bindable(value)) };
+  return { key: keyWith(keyOfText(query), casts), pieces, casts, params: params.map((value) => bindable(value)) };
+}
+
+function keyWith(text: string, casts: readonly string[]): string {
+  return casts.length === 0 ? text : `${text} ${casts.join()}`;
 }
 
 /** The SQL of a query between its parameters, if it is known. */
