@@ -56,6 +56,8 @@ export interface SqlSyntax {
   rowLock(alias?: string): string;
   /** The same for a lock against removal only, as a reference to a row takes it. */
   readonly keyLock: string;
+  /** The same for a lock against references as well. */
+  readonly removalLock: string;
   /**
    * Rows of parameters as a table expression with the columns `c0`, `c1` and so on, of the given types. `order` is the clause that
    * keeps their order. `mostRows` limits the rows of one statement.

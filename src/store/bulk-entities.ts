@@ -15,7 +15,7 @@ import { tableOf } from '../query/rows/table-name.ts';
 import { nextTurn } from '../response/turn.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { type BeforeCommit, FoundEntity } from './entity-store.ts';
-import { referringTo, touchReferring } from './inbound-versions.ts';
+import { touchReferring } from './inbound-versions.ts';
 import { ofItem } from './item-errors.ts';
 import type { Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
@@ -108,8 +108,7 @@ export class BulkEntities {
         () => groupsOf(request, this.#mapper),
         async () => {
           const removed = await admit(await this.#locked(em, keys, restriction));
-          if (referringTo(this.#mapper, this.#meta).length > 0)
-            for (const key of keys) await touchReferring(this.#mapper, em, this.#meta, key);
+          await touchReferring(this.#mapper, em, this.#meta, keys);
           for (const entity of removed) em.remove(entity);
           await em.flush();
           return removed;

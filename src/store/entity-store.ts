@@ -146,7 +146,7 @@ export class EntityStore {
       return await inTransaction(em, async () => {
         const entity = await this.#lockRow(request, em, admission);
         if (!entity) return null;
-        await touchReferring(this.#mapper, em, this.#meta, admission.key);
+        await touchReferring(this.#mapper, em, this.#meta, [admission.key]);
         await em.remove(entity).flush();
         return entity;
       });

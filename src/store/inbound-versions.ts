@@ -1,32 +1,36 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
+import { dialectOf } from '../dialect/dialect.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
-import { databaseKey } from '../model/key-condition.ts';
+import { asRow, databaseKey } from '../model/key-condition.ts';
 import { versionOf } from '../model/version.ts';
-import { foreignColumns } from '../query/rows/association.ts';
+import { foreignColumns, keyColumns } from '../query/rows/association.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { nextVersion } from './assignments.ts';
 
-/** A foreign key of a model with a version that the database sets to null when the row it points to is removed. */
+/** A foreign key, the model whose rows have it, and what the database does with these if the row that it points to is removed. */
 interface Referring {
   readonly meta: EntityMetadata;
   readonly property: EntityProperty;
-  readonly version: EntityProperty;
+  readonly rule: string;
 }
 
 const known = new WeakMap<EntityMetadata, readonly Referring[]>();
 
-/** The foreign keys that point to rows of a model and are set to null by the database. */
-export function referringTo(mapper: Mapper, target: EntityMetadata): readonly Referring[] {
+/** The condition that columns hold the key of a row that is removed. */
+type IsRemoved = (columns: readonly string[]) => string;
+
+function referringTo(mapper: Mapper, target: EntityMetadata): readonly Referring[] {
   let found = known.get(target);
   if (!found) {
     found = entitiesOf(mapper).flatMap((meta) => {
-      const version = versionOf(meta);
-      if (!version || meta.root !== meta) return [];
-      const isCleared = ({ deleteRule, fieldNames, polymorphic, targetMeta }: EntityProperty) =>
-        targetMeta?.root === target.root && /^set null$/i.test(deleteRule ?? '') && (fieldNames?.length ?? 0) > 0 && !polymorphic;
-      return (meta.relations as EntityProperty[]).filter(isCleared).map((property) => ({ meta, property, version }));
+      if (meta.root !== meta) return [];
+      return (meta.relations as EntityProperty[]).flatMap((property) => {
+        const { deleteRule, fieldNames, polymorphic, targetMeta } = property;
+        if (targetMeta?.root !== target || polymorphic || !deleteRule || !fieldNames?.length) return [];
+        return { meta, property, rule: deleteRule.toLowerCase() };
+      });
     });
     known.set(target, found);
   }
@@ -35,23 +39,62 @@ export function referringTo(mapper: Mapper, target: EntityMetadata): readonly Re
 
 /**
  * The statements that give a new version to the rows whose foreign key the database is about to set to null: their contents change.
- * Their parameters are the key of the row that is removed.
+ * Before that, no further rows may refer to the rows that are removed. The parameters are the key of the row that is removed first.
  */
 export function referringUpdates(mapper: Mapper, target: EntityMetadata, parameter: (position: number) => string): string[] {
-  return referringTo(mapper, target).map(({ meta, property, version }) => {
-    const { column, next } = nextVersion(mapper, version);
-    const isReferring = foreignColumns(mapper, property, target).map((name, i) => `${name} = ${parameter(i + 1)}`);
-    return `update ${tableOf(mapper, meta)} set ${column} = ${next} where ${isReferring.join(' and ')}`;
-  });
+  const isFirst: IsRemoved = (columns) => columns.map((name, i) => `${name} = ${parameter(i + 1)}`).join(' and ');
+  return updatesBefore(mapper, target.root, isFirst, []);
 }
 
-/** Runs these statements in a transaction of the mapper. */
+/** `above` are the models whose removed rows remove the rows of this one. */
+function updatesBefore(mapper: Mapper, target: EntityMetadata, isFirst: IsRemoved, above: readonly EntityMetadata[]): string[] {
+  const all = referringTo(mapper, target);
+  const removing = all.filter(({ rule }) => rule === 'cascade');
+  const own = removing.filter(({ meta }) => meta === target);
+  const isRemoved: IsRemoved =
+    own.length > 0 ? (columns) => `${asRow(columns)} in (${treeText(mapper, target, own, isFirst)})` : isFirst;
+  const isReferring = ({ property }: Referring) => isRemoved(foreignColumns(mapper, property, target));
+  const updates = all.flatMap((referring) => {
+    const version = versionOf(referring.meta);
+    if (!version || referring.rule !== 'set null') return [];
+    const { column, next } = nextVersion(mapper, version);
+    return `update ${tableOf(mapper, referring.meta)} set ${column} = ${next} where ${isReferring(referring)} returning 1`;
+  });
+  const line = [...above, target];
+  for (const referring of removing.filter(({ meta }) => !line.includes(meta))) {
+    const { meta } = referring;
+    const keys = keyColumns(mapper, meta);
+    const removed = `select ${keys.join(', ')} from ${tableOf(mapper, meta)} where ${isReferring(referring)}`;
+    updates.push(...updatesBefore(mapper, meta, (columns) => `${asRow(columns)} in (${removed})`, line));
+  }
+  const { removalLock } = dialectOf(mapper).sql;
+  if (updates.length === 0 || removalLock === '') return updates;
+  return [`select 1 from ${tableOf(mapper, target)} where ${isRemoved(keyColumns(mapper, target))}${removalLock}`, ...updates];
+}
+
+/** Selects the keys of rows and of all rows below them. */
+function treeText(mapper: Mapper, meta: EntityMetadata, below: readonly Referring[], isFirst: IsRemoved): string {
+  const keys = keyColumns(mapper, meta);
+  const table = tableOf(mapper, meta);
+  const names = keys.map((_, i) => `key${i}`);
+  const isBelow = below.map(({ property }) =>
+    foreignColumns(mapper, property, meta)
+      .map((name, i) => `t.${name} = _removed.${names[i]}`)
+      .join(' and '),
+  );
+  const rows = `select ${keys.map((key) => `t.${key}`).join(', ')} from ${table} as t inner join _removed on ${isBelow.join(' or ')}`;
+  const first = `select ${keys.join(', ')} from ${table} where ${isFirst(keys)}`;
+  return `with recursive _removed(${names.join(', ')}) as (${first} union ${rows}) select * from _removed`;
+}
+
+/** Runs these statements in a transaction of the mapper, for rows with some keys. */
 export async function touchReferring(
   mapper: Mapper,
   em: RequestEntityManager,
   target: EntityMetadata,
-  key: Identifier,
+  keys: readonly Identifier[],
 ): Promise<void> {
-  const own = databaseKey(target, mapper.driver.getPlatform(), key);
-  for (const sql of referringUpdates(mapper, target, () => '?')) await em.execute(sql, own);
+  const updates = referringUpdates(mapper, target, () => '?');
+  for (const key of updates.length > 0 ? keys : [])
+    for (const sql of updates) await em.execute(sql, databaseKey(target, mapper.driver.getPlatform(), key));
 }

@@ -105,9 +105,9 @@ export class RowChanges {
     const keys = this.#read.keyParameters(id);
     if (this.#beforeRemoval.length > 0) {
       const { params, sql } = this.selecting(condition, keys.length, () => noText);
-      const further = [...this.#beforeRemoval, `delete from ${this.table} as ${rootTableAlias} where ${this.hasKey()}`];
-      const steps = further.map(
-        (text): Step => ({ statement: statementOf(`${text} returning 1`), parameters: keys, mayBeEmpty: true }),
+      const removal = `delete from ${this.table} as ${rootTableAlias} where ${this.hasKey()} returning 1`;
+      const steps = [...this.#beforeRemoval, removal].map(
+        (text): Step => ({ statement: statementOf(text), parameters: keys, mayBeEmpty: true }),
       );
       return (
         (await this.#writer.change([{ statement: statementOf(sql), parameters: [...keys, ...params] }, ...steps])).length > 0

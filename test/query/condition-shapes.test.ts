@@ -66,6 +66,22 @@ const leaf = fc.oneof(
   number.map((code) => ({ code })),
   number.map((length) => ({ length })),
   number.map((ms) => ({ born: ms })),
+  fc.constantFrom<object>(
+    { age: { $in: [] } },
+    { age: { $in: {} } },
+    { age: { $nin: [] } },
+    { age: { $nin: {} } },
+    { age: {} },
+    { age: [] },
+  ),
+  fc.constantFrom<object>(
+    { age: Number.NaN },
+    { age: -0 },
+    { age: undefined },
+    { age: { $in: [1, null] } },
+    { age: { $in: [[1]] } },
+  ),
+  fc.constantFrom<object>({ $and: [] }, { $or: [] }, { $not: {} }, { $not: [] }, {}, []),
   fc.constantFrom({ rank: 'low' }, { rank: { $ne: 'high' } }, { big: 7n }, { big: '8' }, { big: null }, { center: null }),
   fc.record({ age: fc.record({ $gte: number, $lte: number }), name: text }),
 );

@@ -1,12 +1,25 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ApiController } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
+const Region = defineEntity({ name: 'Region', properties: { id: p.integer().primary().groups('read') } });
+/** Removed with its region, and those within it. */
 const Center = defineEntity({
   name: 'Center',
-  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write') },
-});
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    region: () => p.manyToOne(Region).nullable().deleteRule('cascade').groups('write'),
+    within: () =>
+      p
+        .manyToOne(Center as never)
+        .nullable()
+        .deleteRule('cascade')
+        .groups('write'),
+  },
+} as never);
 const Course = defineEntity({
   name: 'Course',
   properties: {
@@ -21,6 +34,11 @@ const actions = {
   _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
 } as const;
 
+/** Has MikroORM remove rows. */
+class HookedController extends ApiController {
+  override afterAccessCheck() {}
+}
+
 describe.each(databases)('removing a row on %s', (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
@@ -29,9 +47,12 @@ describe.each(databases)('removing a row on %s', (kind) => {
     const apis = {
       center: { class: Center, base_path: '/center', actions },
       course: { class: Course, base_path: '/course', actions },
+      region: { class: Region, base_path: '/region', actions },
+      hooked: { class: Region, base_path: '/hooked', controller: HookedController, actions },
     };
     app = await startApplication({
-      models: [Center, Course],
+      models: [Region, Center, Course],
+      controllers: [HookedController],
       app_main: { database: { url: database.url, schema: 'update' }, apis },
     });
   });
@@ -51,4 +72,19 @@ describe.each(databases)('removing a row on %s', (kind) => {
     const stale = { json: { title: 'b' }, headers: { 'if-match': tag } };
     expect((await app.request('PATCH', '/course/1.json', stale)).status).toBe(412);
   });
+
+  test.each(['region', 'hooked'])(
+    'gives them one also if the row that they refer to is removed with another: %s',
+    async (path) => {
+      const post = async (name: string, json: object) => (await app.request('POST', `/${name}.json`, { json })).json.id;
+      const region = await post('region', {});
+      const center = await post('center', { name: 'North', region: { id: region } });
+      const within = await post('center', { name: 'Hall', within: { id: center } });
+      const courses = [];
+      for (const id of [center, within]) courses.push(await post('course', { title: 'a', center: { id } }));
+      expect((await app.request('DELETE', `/${path}/${region}.json`)).status).toBe(204);
+      for (const id of courses)
+        expect((await app.request('GET', `/course/${id}.json`)).json).toMatchObject({ center: null, revision: 2 });
+    },
+  );
 });

@@ -1,5 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ApiController } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
@@ -25,6 +27,11 @@ const Course = defineEntity({
   },
 });
 
+/** Has MikroORM remove rows. */
+class HookedController extends ApiController {
+  override afterAccessCheck() {}
+}
+
 const changes = { _entity: { methods: { GET: true, PATCH: true, DELETE: true } }, _index: { methods: { POST: true } } } as const;
 
 describe.each(databases)('rows with a version on %s', (kind) => {
@@ -34,12 +41,14 @@ describe.each(databases)('rows with a version on %s', (kind) => {
     database = await freshDatabase(kind);
     app = await startApplication({
       models: [Tag, Center, Course],
+      controllers: [HookedController],
       app_main: {
         database: { url: database.url, schema: 'update' },
         apis: {
           course: { class: Course, base_path: '/course', actions: { ...changes, tags: { association: { property: 'tags' } } } },
           strict: { class: Course, base_path: '/strict', require_if_match: true, actions: { _entity: changes._entity } },
           center: { class: Center, base_path: '/center', actions: changes },
+          hooked: { class: Center, base_path: '/hooked', controller: HookedController, actions: changes },
           tag: { class: Tag, base_path: '/tag', actions: changes },
         },
       },
@@ -143,5 +152,30 @@ describe.each(databases)('rows with a version on %s', (kind) => {
     const statuses = await Promise.all([1, 2, 3].map(() => app.request('DELETE', `/center/${center}.json`)));
     expect(statuses.map(({ status }) => status).sort()).toEqual([204, 404, 404]);
     expect((await app.request('GET', `/course/${id}.json`)).json).toMatchObject({ center: null, revision: 2 });
+  });
+
+  test.runIf(kind === 'postgresql')('get a new version if they come to refer to a row while it is removed', async () => {
+    const client = new Client(database.url);
+    await client.connect();
+    try {
+      for (const path of ['center', 'hooked']) {
+        const center = await post('/center.json', {});
+        await client.query('begin');
+        const { rows } = await client.query(`insert into course (title, center_id) values ('a', ${center}) returning id`);
+        const removing = app.request('DELETE', `/${path}/${center}.json`);
+        const isWaiting = async () =>
+          (
+            await client.query(
+              'select 1 from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0',
+            )
+          ).rows.length > 0;
+        await vi.waitUntil(isWaiting, { timeout: 10_000 });
+        await client.query('commit');
+        expect((await removing).status).toBe(204);
+        expect((await app.request('GET', `/course/${rows[0].id}.json`)).json).toMatchObject({ center: null, revision: 2 });
+      }
+    } finally {
+      await client.end();
+    }
   });
 });

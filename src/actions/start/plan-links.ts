@@ -5,7 +5,7 @@ import type { ActiveGroups } from '../../model/groups.ts';
 import { metaOf } from '../../model/hierarchy.ts';
 import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
-import { referringTo } from '../../store/inbound-versions.ts';
+import { referringUpdates } from '../../store/inbound-versions.ts';
 import { LinkStore, type RowLinking } from '../../store/link-store.ts';
 import { ChildMethodLinks, type Children, childColumn } from '../../store/method-links/child-method-links.ts';
 import { PivotMethodLinks } from '../../store/method-links/pivot-method-links.ts';
@@ -109,6 +109,6 @@ function planChildren(
   const mayRemove =
     property.orphanRemoval === true &&
     unitOfWorkReason(mapper, child, 'delete') === null &&
-    referringTo(mapper, child).length === 0;
+    referringUpdates(mapper, child, () => '?').length === 0;
   return { meta: child, owner, read, shown: rowStore(api, child, shown, planning), mayRemove };
 }

@@ -32,6 +32,7 @@ export const postgresSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   nullsLast: (direction) => direction === 'asc',
   rowLock: (alias) => ` for no key update${alias === undefined ? '' : ` of ${alias}`}`,
   keyLock: ' for key share',
+  removalLock: ' for update',
   rowSource: postgresRows,
   turn: (isShared) => `select pg_advisory_xact_lock${isShared ? '_shared' : ''}(hashtext($1), 0)`,
   rowVersion: 'xmin',

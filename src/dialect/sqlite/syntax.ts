@@ -25,6 +25,7 @@ export const sqliteSyntax: SqlSyntax = Object.freeze<SqlSyntax>({
   // SQLite has one writer at a time
   rowLock: () => '',
   keyLock: '',
+  removalLock: '',
   rowSource: sqliteRows,
   turn: null,
   rowVersion: null,

@@ -140,23 +140,27 @@ function shapeOf({ state }: AnyQueryBuilder): Shape | null {
 
 function shapeWithin(value: unknown, values: unknown[]): string | null {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return joined(value.map((item) => shapeWithin(item, values)));
+  if (Array.isArray(value))
+    return joined(
+      '[',
+      value.map((item) => shapeWithin(item, values)),
+    );
   if (typeof value !== 'object') {
     values.push(value);
     return typeof value;
   }
   // raw fragments have symbols as keys
   if (Object.getPrototypeOf(value) !== Object.prototype || Object.getOwnPropertySymbols(value).length > 0) return null;
-  return joined(
-    Object.entries(value).map(([name, part]) => {
-      const shape = shapeWithin(part, values);
-      return shape && `${JSON.stringify(name)}:${shape}`;
-    }),
-  );
+  const parts = Object.entries(value).map(([name, part]) => {
+    const shape = shapeWithin(part, values);
+    return shape && `${JSON.stringify(name)}:${shape}`;
+  });
+  return joined('{', parts);
 }
 
-function joined(parts: readonly (string | null)[]): string | null {
-  return parts.includes(null) ? null : `{${parts.join()}}`;
+/** An empty list selects other rows than an empty object. */
+function joined(bracket: '[' | '{', parts: readonly (string | null)[]): string | null {
+  return parts.includes(null) ? null : `${bracket}${parts.join()}}`;
 }
 
 function areEqual(values: readonly unknown[], params: readonly unknown[]): boolean {
