@@ -97,7 +97,9 @@ class Transfer {
 
   /** The entity of an object in a response. One that code has created is not stored for that alone. */
   async shown(object: object): Promise<object> {
-    return this.#effects.find(object) ? this.entityOf(object) : object;
+    if (this.#effects.find(object)) return this.entityOf(object);
+    await this.#refer(object);
+    return object;
   }
 
   /** The managed entity of an object. An entity that code has created is returned itself. */
@@ -132,6 +134,20 @@ class Transfer {
       return owner instanceof Object && !(owner instanceof Collection) && Reference.unwrapReference(owner) !== collection.owner;
     };
     collection.add(items.filter((item) => !collection.contains(item) && !isElsewhere(item)));
+  }
+
+  /** The same for an entity that is not stored: setting its references would put it into the lists of others. */
+  async #refer(made: object, seen = new Set<object>()): Promise<void> {
+    if (helper(made).__managed || seen.has(made)) return;
+    seen.add(made);
+    const values = helper(made).__data as Record<string, unknown>;
+    for (const { name } of helper(made).__meta.relations as EntityProperty[]) {
+      const value = values[name as string];
+      const referred = Reference.isReference(value) ? (value.unwrap() as object) : value;
+      if (!Utils.isEntity(referred)) continue;
+      if (this.#effects.find(referred)) values[name as string] = await this.#valueOf(value);
+      else await this.#refer(referred, seen);
+    }
   }
 
   /** Replaces the references of an entity that code has created by managed entities. */
