@@ -103,10 +103,7 @@ function shapedCondition(
   const shapes = texts.get(meta) ?? new LruCache<ShapeText>(maxCachedShapes);
   texts.set(meta, shapes);
   const text = shapes.get(`${alias}${shape.key}`, () => ({ known: null, isWrittenAnew: false }));
-  if (text.known) {
-    const { isOfRowAlone, key, pieces, sql } = text.known;
-    return { sql, params: shape.values, isOfRowAlone, key, pieces };
-  }
+  if (text.known) return knownCondition(text.known, shape);
   // one writing for each request is enough
   if (text.isWrittenAnew && alias !== rootAlias) return null;
   const condition = write();
@@ -115,7 +112,12 @@ function shapedCondition(
   if (text.isWrittenAnew || !haveOneOrder(shape.values)) return condition;
   const { isOfRowAlone, sql } = condition;
   text.known = { sql, isOfRowAlone, key: sql === '' ? '' : `#${known++}`, pieces: sql.split('?') };
-  return condition;
+  // from the first request on, so that the requests before and after have the same statements
+  return knownCondition(text.known, shape);
+}
+
+function knownCondition({ isOfRowAlone, key, pieces, sql }: Omit<RowCondition, 'params'>, { values }: Shape): RowCondition {
+  return { sql, params: values, isOfRowAlone, key, pieces };
 }
 
 /** The condition as MikroORM writes it, which takes longer than all the rest of a request for one row. */
