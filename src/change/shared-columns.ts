@@ -13,14 +13,16 @@ import { jsonName } from '../model/field-plan.ts';
 import { entitiesOf } from '../model/hierarchy.ts';
 import { entityKey, keyParts } from '../model/identifier.ts';
 
-/** A column of an association that another property has too, such as the tenant of both rows. */
-export interface SharedColumn {
-  readonly association: EntityProperty;
-  /** The position of the column in the key of the associated row. */
+/** A property that has a column, and the position of the column among those of its value. */
+interface Holder {
+  readonly property: EntityProperty;
   readonly at: number;
-  readonly other: EntityProperty;
-  /** The position of the column among those of the other property. */
-  readonly otherAt: number;
+}
+
+/** A column of an association that other properties have too, such as the tenant of both rows. */
+export interface SharedColumn {
+  readonly association: Holder;
+  readonly others: readonly Holder[];
 }
 
 /** The shared columns of a model. MikroORM writes each with one of its properties, and not with the others. */
@@ -31,11 +33,12 @@ export function sharedColumns(meta: EntityMetadata): SharedColumn[] {
     if (!targetMeta || targetMeta.embeddable || !ownColumns || (fieldNames?.length ?? 0) < 2) return [];
     return fieldNames.flatMap((column, i): SharedColumn[] => {
       if (ownColumns.includes(column)) return [];
-      const other = properties.find(
-        (each) => each !== association && each.persist !== false && each.fieldNames?.includes(column),
-      );
+      const others = properties.flatMap((property): Holder[] => {
+        const isOther = property !== association && property.persist !== false && property.fieldNames?.includes(column);
+        return isOther ? [{ property, at: property.fieldNames.indexOf(column) }] : [];
+      });
       const at = keyParts(targetMeta).findIndex((part) => part.column === referencedColumnNames[i]);
-      return other ? [{ association, at, other, otherAt: other.fieldNames.indexOf(column) }] : [];
+      return others.length > 0 ? [{ association: { property: association, at }, others }] : [];
     });
   });
 }
@@ -66,18 +69,22 @@ class SharedColumns implements EventSubscriber {
   }
 }
 
-function check(entity: Record<string, unknown>, { association, at, other, otherAt }: SharedColumn): void {
-  const referred = partsOf(entity[association.name]);
-  if (referred === null || String(referred[at]) === String(partsOf(entity[other.name])?.[otherAt])) return;
-  // callers may not know the other property
+function check(entity: Record<string, unknown>, { association, others }: SharedColumn): void {
+  const referred = valueIn(entity, association);
+  if (referred === null) return;
+  const values = others.map((other) => valueIn(entity, other)).filter((value) => value !== null);
+  if (values.length > 0 && values.every((value) => value === referred)) return;
+  // callers may not know the other properties
   throw problem('invalid_reference', {
-    field: jsonName(association),
+    field: jsonName(association.property),
     reason: 'refers to a row whose key does not fit the other fields of this row',
   });
 }
 
-/** The values of a property's columns; null if it has none. */
-function partsOf(value: unknown): readonly unknown[] | null {
+/** The value of a property's column as a text; null if it has none. */
+function valueIn(entity: Record<string, unknown>, { at, property }: Holder): string | null {
+  const value = entity[property.name];
   if (value === null || value === undefined) return null;
-  return Utils.isEntity(value, true) ? valuesOf(entityKey(Reference.unwrapReference(value as object))) : [value];
+  const parts = Utils.isEntity(value, true) ? valuesOf(entityKey(Reference.unwrapReference(value as object))) : [value];
+  return String(parts[at]);
 }

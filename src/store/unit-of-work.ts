@@ -53,7 +53,10 @@ function concerns(subscriber: EventSubscriber, meta: EntityMetadata): boolean {
 export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: Change): string | null {
   const name = meta.className;
   const [shared] = sharedColumns(meta);
-  if (shared) return `${name}.${String(shared.association.name)} shares a column with ${String(shared.other.name)}`;
+  if (shared) {
+    const [one, other] = [shared.association, shared.others[0]].map((holder) => String(holder?.property.name));
+    return `${name}.${one} shares a column with ${other}`;
+  }
   const code = codeFor(mapper, meta, events[change]) ?? flushReason(mapper, meta);
   if (code) return code;
   if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;

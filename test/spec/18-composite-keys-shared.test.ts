@@ -7,7 +7,11 @@ import { everything, useApplication } from './fixtures/use-application.ts';
 
 const Tenant: any = defineEntity({
   name: 'Tenant',
-  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
+  properties: {
+    id: p.integer().primary().groups('read', 'write'),
+    name: p.string().default('').groups('read'),
+    tickets: () => p.oneToMany(Ticket).mappedBy('tenant'),
+  },
 } as never);
 const Person: any = defineEntity({
   name: 'Person',
@@ -38,6 +42,17 @@ const Note: any = defineEntity({
   },
 } as never);
 
+/** Two references share the tenant, which comes last. */
+const Visit: any = defineEntity({
+  name: 'Visit',
+  properties: {
+    id: p.integer().primary().groups('read', 'write'),
+    person: () => p.manyToOne(Person).joinColumns('tenant_id', 'person_id').nullable().groups('read', 'write'),
+    helper: () => p.manyToOne(Person).joinColumns('tenant_id', 'helper_id').nullable().groups('read', 'write'),
+    tenant: () => p.manyToOne(Tenant).joinColumn('tenant_id').groups('read', 'write'),
+  },
+} as never);
+
 /** Hides the persons that are not open. */
 class PersonController extends ApiController<any> {
   override customizeQuery(_action: string, _request: any, query: any) {
@@ -45,32 +60,40 @@ class PersonController extends ApiController<any> {
   }
 }
 
+const everythingInLists = {
+  ...everything,
+  _index: { ...everything._index, bulk: { POST: true, PATCH: true } },
+} as const;
+
 const apis = {
+  tenant: { class: Tenant, base_path: '/tenant', nested: { tickets: { max_items: 9 } }, actions: everything },
   person: {
     class: Person,
     base_path: '/person',
     controller: PersonController,
+    nested: { tickets: { max_items: 9 } },
     actions: {
       ...everything,
       tickets: { methods: { POST: true, DELETE: true }, association: { property: 'tickets', types: [Ticket] } },
     },
   },
-  ticket: { class: Ticket, base_path: '/ticket', actions: everything },
-  note: { class: Note, base_path: '/note', actions: everything },
+  ticket: { class: Ticket, base_path: '/ticket', actions: everythingInLists },
+  visit: { class: Visit, base_path: '/visit', actions: everythingInLists },
+  note: { class: Note, base_path: '/note', actions: everythingInLists },
 } as const;
 
 describe.each(databases)('references that share a column with another property on %s', (kind) => {
   describe.each([true, false])('compiled: %s', (compiledReads) => {
     const app = useApplication(kind, {
       app_main: { apis },
-      models: [Tenant, Person, Ticket, Note],
+      models: [Tenant, Person, Ticket, Note, Visit],
       controllers: [PersonController],
       compiledReads,
     });
     // person 6 of tenant 1 is hidden; the one of tenant 2 is not
     const filled = async () => {
       const em = app.app.application.mapper.em.fork();
-      for (const model of [Note, Ticket, Person, Tenant]) await em.nativeDelete(model, {});
+      for (const model of [Visit, Note, Ticket, Person, Tenant]) await em.nativeDelete(model, {});
       await em.insertMany(Tenant, [1, 2].map((id) => ({ id, name: `t${id}` })) as never);
       const persons = [
         { tenant: 1, id: 5, open: true },
@@ -84,6 +107,61 @@ describe.each(databases)('references that share a column with another property o
     };
     const own = { tenant: 1, id: 5 };
     const others = { tenant: 2, id: 6 };
+    /** The notations of a reference. */
+    const notations = [others, { tenant: { id: 2 }, id: 6 }, { id: '2,6' }];
+
+    test('are written in lists and together with their owner, in each notation', async () => {
+      for (const person of [own, { tenant: { id: 1 }, id: 5 }, { id: '1,5' }]) {
+        await filled();
+        const requests: [string, string, object, number][] = [
+          ['POST', '/ticket.json', [{ tenant: { id: 1 }, id: 2, person }], 201],
+          ['PATCH', '/ticket.json', [{ tenant: 1, id: 1, person }], 200],
+          ['POST', '/note.json', [{ id: 2, tenant: 1, person }], 201],
+          ['PATCH', '/note.json', [{ id: 1, tenant: 1, person }], 200],
+          ['POST', '/person.json', { tenant: { id: 1 }, id: 7, tickets: [{ tenant: { id: 1 }, id: 9, title: 'c' }] }, 201],
+        ];
+        for (const [method, path, json, expected] of requests) {
+          const { json: given, status } = await app.request(method, path, { json });
+          expect([method, path, status, given]).toEqual([method, path, expected, given]);
+        }
+      }
+    });
+
+    test('are in rows whose items in lists have all parts of their key, as one of these is named id', async () => {
+      const { json, status } = await app.request('PATCH', '/ticket.json', { json: [{ id: '1,1', title: 'a' }] });
+      expect([status, json.detail]).toEqual([400, expect.stringMatching(/an item has no "tenant" and "id"$/)]);
+    });
+
+    test('may be several, which agree with the column even if some are null', async () => {
+      const em = await filled();
+      const tenant = { id: 1 };
+      const tries: [string, string, object, number][] = [
+        ['POST', '/visit.json', { id: 1, tenant, person: own }, 201],
+        ['POST', '/visit.json', { id: 2, tenant, helper: own }, 201],
+        ['POST', '/visit.json', { id: 3, tenant, helper: own, person: own }, 201],
+        ['POST', '/visit.json', { id: 4, tenant }, 201],
+        ['POST', '/visit.json', { id: 5, tenant, helper: others, person: others }, 400],
+        ['POST', '/visit.json', { id: 5, tenant, helper: others }, 400],
+        ['POST', '/visit.json', { id: 5, tenant, person: others, helper: own }, 400],
+        ['PATCH', '/visit/1.json', { person: others, helper: others }, 400],
+        ['PATCH', '/visit/2.json', { person: own, helper: null }, 200],
+        ['PATCH', '/visit/3.json', { tenant: { id: 2 } }, 400],
+        ['PATCH', '/visit/3.json', { tenant: { id: 2 }, person: others, helper: null }, 200],
+        ['PATCH', '/visit/4.json', { tenant: { id: 2 } }, 200],
+        ['PATCH', '/visit/4.json', { tenant: { id: 1 }, person: others, helper: others }, 400],
+      ];
+      for (const [method, path, json, expected] of tries) {
+        const { json: given, status } = await app.request(method, path, { json });
+        expect([method, path, json, status, given]).toEqual([method, path, json, expected, given]);
+      }
+      const visits = await em.fork().execute('select id, tenant_id, person_id, helper_id from visit order by id');
+      expect(visits.map((row: object) => Object.values(row))).toEqual([
+        [1, 1, 5, null],
+        [2, 1, 5, null],
+        [3, 2, 6, null],
+        [4, 2, null, null],
+      ]);
+    });
 
     test('are written if both agree', async () => {
       await filled();
@@ -99,15 +177,26 @@ describe.each(databases)('references that share a column with another property o
 
     test('never become references to the row of the same number elsewhere, which may be hidden', async () => {
       const em = await filled();
-      const tries: [string, string, object][] = [
-        ['POST', '/ticket.json', { tenant: { id: 1 }, id: 2, person: others }],
-        ['PATCH', '/ticket/1,1.json', { person: others }],
-        ['PUT', '/ticket/1,1.json', { tenant: { id: 1 }, id: 1, title: '', person: others }],
+      const tries: [string, string, object][] = notations.flatMap((person): [string, string, object][] => [
+        ['POST', '/ticket.json', { tenant: { id: 1 }, id: 2, person }],
+        ['PATCH', '/ticket/1,1.json', { person }],
+        ['PUT', '/ticket/1,1.json', { tenant: { id: 1 }, id: 1, title: '', person }],
+        ['POST', '/note.json', { id: 2, tenant: 1, person }],
+        ['PATCH', '/note/1.json', { person }],
+        // lists of rows, after an item without a fault
+        ['POST', '/ticket.json', [2, 3].map((id) => ({ tenant: { id: 1 }, id, person: id === 2 ? own : person }))],
+        ['PATCH', '/ticket.json', [{ tenant: 1, id: 1, person }]],
+        ['POST', '/note.json', [2, 3].map((id) => ({ id, tenant: 1, person: id === 2 ? own : person }))],
+        ['PATCH', '/note.json', [{ id: 1, person }]],
+        // rows that are created with their owner
+        ['POST', '/tenant.json', { id: 3, tickets: [{ id: 1, person }] }],
+      ]);
+      tries.push(
         ['POST', '/person/2,6/tickets.json', { id: '1,1' }],
-        ['POST', '/note.json', { id: 2, tenant: 1, person: others }],
-        ['PATCH', '/note/1.json', { person: others }],
         ['PATCH', '/note/1.json', { tenant: 2 }],
-      ];
+        ['PATCH', '/note.json', [{ id: 1, tenant: 2 }]],
+        ['POST', '/person.json', { tenant: { id: 1 }, id: 7, tickets: [{ tenant: { id: 2 }, id: 9, title: 'c' }] }],
+      );
       for (const [method, path, json] of tries) {
         const { json: given, status } = await app.request(method, path, { json });
         expect([method, path, status, given.code]).toEqual([method, path, 400, 'invalid_reference']);

@@ -9,10 +9,9 @@ type ItemKey = { readonly key: Identifier | undefined } | null;
  * Reads the key of an item of a list. A composite key is its `id`, in any form that references accept, or its parts beside the
  * other fields.
  */
-export function itemKeyReader({ fields, idKey, keyParts, parseId }: WritePlan): (item: Record<string, unknown>) => ItemKey {
-  const isPart = keyParts.some(({ name }) => name === 'id');
-  // a field of this name that is not the key belongs to the row
-  const isField = isPart || fields.get('id')?.metadata.primary === false;
+export function itemKeyReader(plan: WritePlan): (item: Record<string, unknown>) => ItemKey {
+  const { idKey, keyParts, parseId } = plan;
+  const isField = hasOwnId(plan);
   if (keyParts.length === 0) {
     const names = isField ? [idKey] : ['id', idKey];
     return (item) => {
@@ -31,7 +30,14 @@ export function itemKeyReader({ fields, idKey, keyParts, parseId }: WritePlan): 
   };
 }
 
+/** Whether `id` is a part of the key, or a field of the row that is not the key. */
+function hasOwnId({ fields, keyParts }: WritePlan): boolean {
+  return keyParts.some(({ name }) => name === 'id') || fields.get('id')?.metadata.primary === false;
+}
+
 /** The names of the fields that have the key of an item. */
-export function keyNamesOf({ keyParts }: WritePlan): string {
-  return keyParts.length === 0 ? '"id"' : `"id" or ${keyParts.map(({ name }) => `"${name}"`).join(' and ')}`;
+export function keyNamesOf(plan: WritePlan): string {
+  const parts = plan.keyParts.map(({ name }) => `"${name}"`).join(' and ');
+  if (parts === '') return '"id"';
+  return hasOwnId(plan) ? parts : `"id" or ${parts}`;
 }
