@@ -10,7 +10,7 @@ import { RowChanged } from '../query/rows/row-version.ts';
 import { FoundEntity } from '../store/entity-store.ts';
 import { rereadEntity } from '../store/hold-entity.ts';
 import type { Admission, Found, Restriction } from '../store/port.ts';
-import { stateOf } from '../store/request-state.ts';
+import { type RequestState, stateOf, withState } from '../store/request-state.ts';
 import { isItem } from './bulk/item-request.ts';
 import { runHook } from './hooks.ts';
 import { parametersOf, readBeforeRow } from './parameters.ts';
@@ -142,16 +142,24 @@ export function missing(api: ApiRuntime, request: ApiRequest): Problem {
   return problem('entity_not_found', { model: modelName(api.meta) });
 }
 
-/** The method of an access check, if it is not that of the request: the visibility of a row depends on how it is read. */
-const methodChecked = new AsyncLocalStorage<HttpMethod>();
+interface CheckedAs {
+  readonly state: RequestState;
+  readonly method: HttpMethod;
+}
 
-export function checkedAs<Result>(method: HttpMethod, check: () => Result): Result {
-  return methodChecked.run(method, check);
+/** The method of an access check, if it is not that of the request: the visibility of a row depends on how it is read. */
+const methodChecked = new AsyncLocalStorage<CheckedAs>();
+
+/** Runs an access check of a request. Other requests that it sends are checked with their own methods. */
+export function checkedAs<Result>(checked: CheckedAs, check: () => Result): Result {
+  return withState(checked.state, () => methodChecked.run(checked, check));
 }
 
 /** Passes if every role that was declared for the action's method is granted, else throws 401 or 403. */
 export async function checkDeclared(api: ApiRuntime, action: string, request: ApiRequest, subject: unknown): Promise<void> {
-  const method = methodChecked.getStore() ?? (request.method as HttpMethod);
+  const checked = methodChecked.getStore();
+  const isOwn = checked?.state === stateOf(request, api.framework.mapper);
+  const method = isOwn ? checked.method : (request.method as HttpMethod);
   // the roles of a list are those of its own route, also if its rows are checked like single ones
   const route = action === '_entity' && isItem(request) && method === request.method ? '_index' : action;
   await api.declaredGuardOf(route, method).check(subject, userOf(request), request);

@@ -5,7 +5,7 @@ import type { Restrict } from '../../query/entities/restriction.ts';
 import type { VisibilityRule } from '../../query/visibility/visibility.ts';
 import { toProblem } from '../../response/problem-document.ts';
 import { ParameterReader } from '../../serialization/parameter-reader.ts';
-import { stateOf, withState } from '../../store/request-state.ts';
+import { stateOf } from '../../store/request-state.ts';
 import { checkedAs } from '../admission.ts';
 import { withDefaults } from '../parameters.ts';
 import { type ApiRuntime, userOf } from './runtime.ts';
@@ -62,7 +62,9 @@ function admission(
   const isList = action === index;
   const check = checks
     ? (request: ApiRequest, subject: unknown) =>
-        withState(stateOf(request, framework.mapper), () => checkedAs(as, () => hooks.checkAccess(action.name, request, subject)))
+        checkedAs({ state: stateOf(request, framework.mapper), method: as }, () =>
+          hooks.checkAccess(action.name, request, subject),
+        )
     : (request: ApiRequest, subject: unknown) => guard.check(subject, userOf(request), request);
   return {
     readsSubject: (guard.readsSubject || checks) && !isList,
