@@ -28,8 +28,8 @@ export function responseLoader(framework: Framework): BeforeCommit {
         for (const size of sizes(entity, plan, (target) => visibility.isLimited(target))) {
           bytes += size;
           if (bytes > limit) throw problem('response_too_large', { limit });
+          if (work.isDue) await work.pause();
         }
-        if (work.isDue) await work.pause();
       }
     }
   };

@@ -5,7 +5,7 @@ import { maxViolations, missingValue, problem, type Violation, violationOf } fro
 import { keyText, valuesOf } from '../model/composite-key.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
-import { markUnchanged } from '../query/entities/hold-row.ts';
+import { loadItems } from '../query/entities/populate-steps.ts';
 import { LongWork } from '../response/turn.ts';
 import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
@@ -243,10 +243,7 @@ class FieldReader {
   async #hiddenItems(field: AssociationWrite, current: Values | null): Promise<readonly object[]> {
     const collection = current?.[field.property];
     if (!(collection instanceof Collection)) return [];
-    if (!collection.isInitialized()) {
-      await collection.init();
-      markUnchanged(this.#reading.em, collection.getItems(false) as object[]);
-    }
+    if (!collection.isInitialized()) await loadItems(this.#reading.em, collection);
     return (await this.#reading.hiddenAmong(field, collection.getItems(false))) as object[];
   }
 

@@ -83,14 +83,6 @@ function translated(error: unknown, mapper: Mapper): unknown {
   return mapper.driver.getPlatform().getExceptionConverter().convertException(error);
 }
 
-export async function flush(em: RequestEntityManager): Promise<void> {
-  try {
-    await em.flush();
-  } catch (error) {
-    throw valueProblem(error) ?? error;
-  }
-}
-
 /**
  * The violation for a value that its column rejects; null for other errors. Only PostgreSQL knows which values some column types
  * accept (`interval`, `inet`), and it does not say which column rejected its value.

@@ -19,19 +19,29 @@ export function countLinks(mapper: Mapper): void {
   subscribe(mapper, LinkCounter);
 }
 
+/** Entities with changed links that a flush does not see. */
+const noted = new WeakMap<object, Set<object>>();
+
+/** Makes the next flush count the links of an entity, because it does not see them itself. */
+export function noteLinkChange(uow: object, owner: object): void {
+  noted.set(uow, (noted.get(uow) ?? new Set()).add(owner));
+}
+
 class LinkCounter extends VersionSubscriber implements EventSubscriber {
   onFlush({ uow }: FlushEventArgs): void {
-    const updates = uow.getCollectionUpdates() as Collection<object>[];
-    if (updates.length === 0) return;
+    const updates = (uow.getCollectionUpdates() as Collection<object>[]).filter(isLinkChange);
+    const owners = new Set([...updates.map(({ owner }) => owner as object), ...(noted.get(uow) ?? [])]);
+    noted.delete(uow);
+    if (owners.size === 0) return;
     const written = new Set(uow.getChangeSets().map(({ entity }) => entity as object));
-    for (const collection of updates) {
-      const { owner } = collection as { owner: object };
-      if (!counted.has(owner) || written.has(owner) || versionOf(helper(owner).__meta) === null || !isChanged(collection))
-        continue;
-      written.add(owner);
-      touch(uow, owner);
-    }
+    for (const owner of owners) if (!written.has(owner)) touch(uow, owner);
   }
+}
+
+/** Whether a list has other items than in the database, and its entity gets a new version for that. */
+export function isLinkChange(list: Collection<object>): boolean {
+  const { owner } = list as { owner: object };
+  return list.isDirty() && counted.has(owner) && versionOf(helper(owner).__meta) !== null && isChanged(list);
 }
 
 /** Whether items were added or removed. True for a collection that was not loaded, because its items are not known. */

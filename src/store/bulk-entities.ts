@@ -1,6 +1,6 @@
 import { type EntityMetadata, FlushMode } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { flush, referencedAmong } from '../change/conflict.ts';
+import { referencedAmong } from '../change/conflict.ts';
 import { countLinksOf } from '../change/link-versions.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
@@ -15,6 +15,7 @@ import { tableOf } from '../query/rows/table-name.ts';
 import { nextTurn } from '../response/turn.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { type BeforeCommit, FoundEntity } from './entity-store.ts';
+import { commit, flush } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
 import { ofItem } from './item-errors.ts';
 import type { Restriction } from './port.ts';
@@ -56,7 +57,7 @@ export class BulkEntities {
       () => groupsOf(request, this.#mapper),
       async (em) => {
         made = await make();
-        await flush(em.persist([...made]));
+        await flush(this.#mapper, em.persist([...made]));
         await this.#reread(em, made);
         await this.#beforeCommit(request, made, groupsOf(request, this.#mapper));
         return made;
@@ -82,8 +83,7 @@ export class BulkEntities {
       groupsAt,
       async (em) => {
         changed = await edit(await this.#locked(em, keys, restriction));
-        if (changed.length > chunkSize) await nextTurn();
-        await flush(em);
+        await flush(this.#mapper, em);
         await this.#reread(em, changed);
         const indexes = new Map(changed.map((entity, index) => [entity, index]));
         for (const [groups, some] of Map.groupBy(changed, (entity) => groupsAt(indexes.get(entity) as number)))
@@ -130,11 +130,12 @@ export class BulkEntities {
     const state = stateOf(request, this.#mapper);
     const { em } = state;
     try {
-      return await inTransaction(em, async () => {
+      const locked = async () => {
         const turn = dialectOf(this.#mapper).sql.turn?.(!state.isAlone);
         if (turn) await em.execute(turn.replace('$1', '?'), [tableOf(this.#mapper, this.#meta)]);
         return work(em);
-      });
+      };
+      return await inTransaction(em, locked, () => commit(this.#mapper, em));
     } catch (error) {
       const entities = written();
       if (entities.length === 0) throw error;

@@ -1,6 +1,6 @@
 import { type EntityMetadata, FlushMode, helper } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
-import { flush, stillReferenced } from '../change/conflict.ts';
+import { stillReferenced } from '../change/conflict.ts';
 import { countLinksOf } from '../change/link-versions.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
@@ -16,8 +16,8 @@ import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
 import { LongWork } from '../response/turn.ts';
+import { commit, flush } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
-import { writeLongLists } from './long-lists.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import { inTransaction } from './transaction.ts';
@@ -102,11 +102,11 @@ export class EntityStore {
   /** Writes a new entity that `make` returns, all in one transaction, and returns it as it is stored. */
   async create(request: ApiRequest, make: () => Promise<object>): Promise<object> {
     const { em } = stateOf(request, this.#mapper);
-    return inTransaction(em, async () => {
+    return this.#inTransaction(em, async () => {
       const work = new LongWork();
       const entity = await make();
       if (work.isDue) await work.pause();
-      await flush(em.persist(entity));
+      await flush(this.#mapper, em.persist(entity));
       if (work.isDue) await work.pause();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
@@ -124,14 +124,13 @@ export class EntityStore {
     edit: (entity: object) => Promise<Result>,
   ): Promise<{ readonly entity: object; readonly result: Result } | null> {
     const { em } = stateOf(request, this.#mapper);
-    return inTransaction(em, async () => {
+    return this.#inTransaction(em, async () => {
       const entity = await this.#lockRow(request, em, admission);
       if (!entity) return null;
       const work = new LongWork();
       const result = await edit(entity);
       if (work.isDue) await work.pause();
-      await writeLongLists(this.#mapper, em, entity);
-      await flush(em);
+      await flush(this.#mapper, em);
       if (work.isDue) await work.pause();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
@@ -153,6 +152,10 @@ export class EntityStore {
     } catch (error) {
       throw await stillReferenced(error, this.#meta, admission.key, em, this.#mapper, groupsOf(request, this.#mapper));
     }
+  }
+
+  #inTransaction<Result>(em: RequestEntityManager, work: () => Promise<Result>): Promise<Result> {
+    return inTransaction(em, work, () => commit(this.#mapper, em));
   }
 
   /** The version of a row, unless it is hidden: reading a hidden row's version would take longer than finding no row. */

@@ -27,13 +27,18 @@ const unbound: readonly (keyof typeof EventType)[] = [
 ];
 
 /** Why a flush is needed to write a class: application code for it, or work of our own in it. Null if there is none. */
-export function flushReason(mapper: Mapper, meta: EntityMetadata): string | null {
+function flushReason(mapper: Mapper, meta: EntityMetadata): string | null {
   const code = codeFor(mapper, meta, everywhere);
   if (code) return code;
   // those of the application: Declarest registers its own later
   const subscribers = mapper.config.get('subscribers') as readonly object[];
   const flushing = unbound.find((each) => subscribers.some((subscriber) => each in subscriber));
   return flushing ? `a subscriber has code for the event ${flushing}` : null;
+}
+
+/** Whether code of the application runs while rows of a class are written. */
+export function hasFlushCode(mapper: Mapper, meta: EntityMetadata): boolean {
+  return (flushReason(mapper, meta) ?? codeFor(mapper, meta, Object.values(events).flat())) !== null;
 }
 
 function codeFor(mapper: Mapper, meta: EntityMetadata, among: readonly (keyof typeof EventType)[]): string | null {

@@ -7,6 +7,7 @@ import type { ActiveGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import type { Identifier } from '../../model/identifier.ts';
 import { JsonReply } from '../../response/json-reply.ts';
+import { LongWork } from '../../response/turn.ts';
 import { isExport } from '../../serialization/formats.ts';
 import { BulkEntities } from '../../store/bulk-entities.ts';
 import { ItemErrors, ofItem } from '../../store/item-errors.ts';
@@ -259,8 +260,11 @@ export class BulkActions {
   ): Promise<void> {
     const { hooks, overrides } = this.#api;
     if (!overrides.has('beforeSerialize')) return;
-    for (const [index, item] of items.entries())
+    const work = new LongWork();
+    for (const [index, item] of items.entries()) {
       await runHook(hooks.beforeSerialize(action, item, shown(entities[index] as object)));
+      if (work.isDue) await work.pause();
+    }
   }
 }
 

@@ -3,8 +3,11 @@ import type { RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { problem } from '../../errors.ts';
 import { entityKey, isComposite, keyOf } from '../../model/identifier.ts';
+import { databaseKey } from '../../model/key-condition.ts';
 import { LongWork } from '../../response/turn.ts';
 import { isFiltered } from './filters.ts';
+import { markUnchanged } from './hold-row.ts';
+import { sentKeys } from './keys.ts';
 
 /** Entities that are made in one turn of the event loop. */
 const stepSize = 1000;
@@ -101,21 +104,60 @@ function holdsAllRows({ filters, targetMeta, where }: EntityProperty): boolean {
   return !where && !filters && targetMeta !== undefined && !isFiltered(targetMeta);
 }
 
-function canReadByKeys({ fixedOrder, kind, mappedBy, targetMeta }: EntityProperty): boolean {
-  if (kind !== ReferenceKind.ONE_TO_MANY || !mappedBy || !targetMeta || fixedOrder) return false;
-  return !isComposite(targetMeta) && !keyOf(targetMeta).customType && !keyOf(targetMeta).targetMeta;
+function canReadByKeys({
+  fixedOrder,
+  inverseJoinColumns,
+  joinColumns,
+  kind,
+  mappedBy,
+  orderBy,
+  targetMeta,
+}: EntityProperty): boolean {
+  if (!targetMeta || fixedOrder || isComposite(targetMeta) || keyOf(targetMeta).targetMeta) return false;
+  if (kind === ReferenceKind.ONE_TO_MANY) return Boolean(mappedBy) && !keyOf(targetMeta).customType;
+  return !orderBy && !targetMeta.orderBy && joinColumns.length === 1 && inverseJoinColumns.length === 1;
+}
+
+/** Loads the items of a to-many association, at most {@link stepSize} at a time if possible. They are equal to their rows. */
+export async function loadItems(em: RequestEntityManager, list: Collection<object>): Promise<void> {
+  const property = list.property as EntityProperty;
+  if (holdsAllRows(property) && canReadByKeys(property)) return readByKeys(em, list.owner as object, property, new LongWork());
+  await list.init();
+  markUnchanged(em, list.getItems(false) as object[]);
 }
 
 /**
- * Reads the items of a long one-to-many association in parts, and then makes them the content of the association. One statement
- * selects the keys of all: others may change the association meanwhile.
+ * Reads the items of a long association in parts, and then makes them the content of the association. One statement selects the
+ * keys of all: others may change the association meanwhile.
  */
-async function readByKeys(
-  em: RequestEntityManager,
-  owner: object,
-  { mappedBy, name, orderBy, targetMeta }: EntityProperty,
-  work: LongWork,
-): Promise<void> {
+async function readByKeys(em: RequestEntityManager, owner: object, association: EntityProperty, work: LongWork): Promise<void> {
+  const { kind, mappedBy, name } = association;
+  const meta = association.targetMeta as EntityMetadata;
+  const unit = em.getUnitOfWork();
+  const key = keyOf(meta).name;
+  const refersToOwner = kind === ReferenceKind.ONE_TO_MANY ? { [mappedBy]: owner } : {};
+  const keys = await (kind === ReferenceKind.ONE_TO_MANY ? referringKeys : linkedKeys)(em, owner, association);
+  const items: object[] = [];
+  for (let from = 0; from < keys.length; from += stepSize) {
+    if (work.isDue) await work.pause();
+    const some = keys.slice(from, from + stepSize);
+    const byKey = new Map<unknown, object>();
+    for (const each of some) {
+      const known = unit.getById(meta.class as never, each as never) as object | undefined;
+      if (known && helper(known).isInitialized()) byKey.set(String(each), known);
+    }
+    const unread = some.filter((each) => !byKey.has(String(each)));
+    const where = { [key]: { $in: unread }, ...refersToOwner };
+    const found = (unread.length > 0 ? await em.find(meta.class, where as never) : []) as object[];
+    markUnchanged(em, found);
+    for (const item of found) byKey.set(String(entityKey(item)), item);
+    for (const each of some) items.push(...[byKey.get(String(each)) ?? []].flat());
+  }
+  (owner as Record<string, Collection<object>>)[name]?.hydrate(items, true);
+}
+
+/** The keys of the rows that refer to an entity, in the order of the association. */
+async function referringKeys(em: RequestEntityManager, owner: object, { mappedBy, orderBy, targetMeta }: EntityProperty) {
   const meta = targetMeta as EntityMetadata;
   const key = keyOf(meta).name;
   const order = [...[orderBy ?? []].flat(), { [key]: 'asc' }];
@@ -124,14 +166,15 @@ async function readByKeys(
     .where({ [mappedBy]: owner } as never)
     .orderBy(order as never)
     .execute('all');
-  const keys = (rows as Record<string, unknown>[]).map((row) => row[key]);
-  const items: object[] = [];
-  for (let from = 0; from < keys.length; from += stepSize) {
-    if (work.isDue) await work.pause();
-    const some = keys.slice(from, from + stepSize);
-    const found = (await em.find(meta.class, { [key]: { $in: some }, [mappedBy]: owner } as never)) as object[];
-    const byKey = new Map(found.map((item) => [String(entityKey(item)), item]));
-    for (const each of some) items.push(...[byKey.get(String(each)) ?? []].flat());
-  }
-  (owner as Record<string, Collection<object>>)[name]?.hydrate(items, true);
+  return (rows as Record<string, unknown>[]).map((row) => row[key]);
+}
+
+/** The keys of the rows that are linked with an entity. */
+async function linkedKeys(em: RequestEntityManager, owner: object, property: EntityProperty): Promise<unknown[]> {
+  const { inverseJoinColumns, joinColumns, pivotTable, targetMeta } = property;
+  const platform = em.getPlatform();
+  const [item, own] = [...inverseJoinColumns, ...joinColumns].map((column) => platform.quoteIdentifier(column));
+  const sql = `select ${item} from ${platform.quoteIdentifier(pivotTable)} where ${own} = ? order by ${item}`;
+  const params = databaseKey(helper(owner).__meta as EntityMetadata, platform, entityKey(owner, true));
+  return sentKeys(em, targetMeta as EntityMetadata, { sql, params });
 }
