@@ -65,7 +65,6 @@ export class GroupGrants {
 
   /** The groups for lists and new rows: the roles are checked with a null subject. */
   ofCollection(request: ApiRequest): ActiveGroups | Promise<ActiveGroups> {
-    if (this.fixed) return this.fixed;
     if (this.readsSubject) return this.#asked(request, null).then((mask) => this.#set(mask, mask));
     const mask = this.#ofUser(request);
     return this.#set(mask, mask);
@@ -92,7 +91,6 @@ export class GroupGrants {
 
   /** The groups for one row: the roles are checked with its entity. */
   async ofEntity(request: ApiRequest, entity: object): Promise<ActiveGroups> {
-    if (!this.readsSubject) return this.ofCollection(request);
     const own = await this.#asked(request, entity);
     return this.#set(own, this.#asksInside ? await this.#asked(request, null) : own);
   }
@@ -102,8 +100,7 @@ export class GroupGrants {
     const { inside, own } = this.#granted.get(before) as Granted;
     const sets = new Set<ActiveGroups>();
     for (let mask = 0; mask < 2 ** this.#roles.length; mask++) {
-      if ((mask & ~own) !== 0 || (mask | this.#ofSubject) !== own) continue;
-      sets.add(this.#set(mask, this.#asksInside ? inside : mask));
+      if ((mask | this.#ofSubject) === own) sets.add(this.#set(mask, this.#asksInside ? inside : mask));
     }
     return [...sets];
   }

@@ -53,10 +53,10 @@ function* sizesOf(field: Field, value: unknown, isLimited: (meta: EntityMetadata
   if (typeof value === 'string') yield value.length;
   else if (value instanceof Uint8Array) yield value.byteLength;
   if (field.kind !== 'to-one' && field.kind !== 'to-many') return;
-  const items = value instanceof Collection ? (value.isInitialized() ? value.getItems(false) : []) : [value];
+  const items = value instanceof Collection ? value.getItems(false) : [value];
   for (const item of items) {
     const target = Reference.unwrapReference(item as object);
-    if (typeof target !== 'object' || target === null || !helper(target)?.isInitialized()) continue;
-    if (!isLimited(helper(target).__meta as EntityMetadata)) yield* sizes(target, field.plan, isLimited);
+    if (!target || !helper(target)?.isInitialized() || isLimited(helper(target).__meta as EntityMetadata)) continue;
+    yield* sizes(target, field.plan, isLimited);
   }
 }

@@ -14,7 +14,7 @@ const writes = (id: number | string) => [
 ];
 
 describe.each(stores)('access through $store', ({ compiledReads, store }) => {
-  const running = useRunning(compiledReads);
+  const running = useRunning(compiledReads, ['plain', 'restricted', 'judged', 'editors']);
 
   const links = () => running.execute('select * from item_tags order by 1, 2');
   const state = async () => JSON.stringify([await running.rows(), await links()]);

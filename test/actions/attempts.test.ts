@@ -6,7 +6,7 @@ import { app, stores, useRunning } from './application.ts';
 const attempts = 4;
 
 describe.each(stores)('a row that changes during the access check, through $store', ({ compiledReads }) => {
-  const running = useRunning(compiledReads);
+  const running = useRunning(compiledReads, ['plain', 'judged', 'editors', 'revised', 'revised_judged', 'with_aftercommit']);
 
   const send: typeof running.send = (...args) => running.send(...args);
   const writes = [

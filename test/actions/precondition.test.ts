@@ -23,7 +23,7 @@ test.each<[Record<string, string>, number, string]>([
 });
 
 describe.each(stores)('preconditions through $store', ({ compiledReads }) => {
-  const running = useRunning(compiledReads);
+  const running = useRunning(compiledReads, ['plain', 'restricted', 'judged', 'revised', 'strict', 'strict_plain']);
 
   const send: typeof running.send = (...args) => running.send(...args);
   const tagOf = async (path: string) => (await send('GET', path)).headers.get('etag') as string;

@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { app, stores, useRunning } from './application.ts';
 
 describe.each(stores)('writes through $store', ({ compiledReads }) => {
-  const running = useRunning(compiledReads);
+  const running = useRunning(compiledReads, [
+    'plain',
+    'restricted',
+    'limited',
+    'judged',
+    'revised',
+    'with_validate',
+    'with_aftervalidation',
+    'with_aftercommit',
+  ]);
 
   const send: typeof running.send = (...args) => running.send(...args);
   const links = async () =>
