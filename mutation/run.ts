@@ -3,7 +3,7 @@
 // with its own tests; `npm run mutate -- actions src/actions/admission.ts` changes only the named files.
 // Other arguments after the part go to Stryker: `npm run mutate -- access --mutate src/access/guard.ts`.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { installFolder } from '../scripts/install-folder.ts';
 import { coveringTests } from './covering-tests.ts';
@@ -45,8 +45,9 @@ function summaryOf(file: string): string {
   const report = join(results, 'actions.json');
   if (!existsSync(report)) return `| ${file} | - | - | - |`;
   mkdirSync(join(results, 'files'), { recursive: true });
-  copyFileSync(report, join(results, 'files', `${basename(file, '.ts')}.json`));
-  const { files } = JSON.parse(readFileSync(report, 'utf8')) as { files: Record<string, { mutants: { status: string }[] }> };
+  const kept = join(results, 'files', `${basename(file, '.ts')}.json`);
+  renameSync(report, kept);
+  const { files } = JSON.parse(readFileSync(kept, 'utf8')) as { files: Record<string, { mutants: { status: string }[] }> };
   const statuses = (files[file]?.mutants ?? []).map(({ status }) => status);
   const all = statuses.filter((status) => status !== 'Ignored' && status !== 'CompileError').length;
   const noticed = statuses.filter((status) => status === 'Killed' || status === 'Timeout').length;

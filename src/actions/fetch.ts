@@ -48,18 +48,18 @@ export function fetchAction(
   return withEarlyReply(api, format, grants, async (incoming: FastifyRequest, reply) => {
     const request = incoming as ApiRequest;
     const key = keyIn(request);
-    if (key !== undefined && declaresParameters) await readBeforeRow(request, guard, userOf(request));
+    if (key === undefined) throw missing(api, request);
+    if (declaresParameters) await readBeforeRow(request, guard, userOf(request));
     const mayApply = fixed ? fixed.groups : await grants.beforeRow(request);
     const store = fixed ? fixed.store : storeFor(mayApply);
-    const restriction = key === undefined ? null : restrictionOf(api, '_entity', request);
-    const found =
-      key === undefined ? null : await store.find(request, key, restriction instanceof Promise ? await restriction : restriction);
+    const restriction = restrictionOf(api, '_entity', request);
+    const found = await store.find(request, key, restriction instanceof Promise ? await restriction : restriction);
     if (!found) throw missing(api, request);
     await admitFound(api, '_entity', request, found, guard);
     refuseUndeclared(request);
     const groups = grants.readsSubject ? await grants.ofEntity(request, found.entity) : mayApply;
     const json = found.json(grants.readsSubject ? groups : undefined);
-    if (json !== null) return written(found, groups, typeof json === 'string' ? json : await json, request, reply);
+    if (json !== null) return written(found, groups, await json, request, reply);
     stateOf(request, framework.mapper).groups = groups;
     await runHook(hooks.beforeSerialize('_entity', request, found.entity));
     return respond(framework, request, reply, found.entity, format, { model: meta, isDefault: true, grants });

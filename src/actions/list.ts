@@ -103,10 +103,8 @@ export function listAction(
     const { counted, edges } = page;
     const { pagination } = collectionOf([], counted, pageRequest, request.url, baseUrl, edges);
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
-    const results = typeof items === 'string' ? items : await items;
-    const json = `{"count":${number},"results":[${results}],"pagination":${JSON.stringify(pagination)}}`;
-    const written = rewritePage(format, json);
-    const body = typeof written === 'string' ? written : await written;
+    const json = `{"count":${number},"results":[${await items}],"pagination":${JSON.stringify(pagination)}}`;
+    const body = await rewritePage(format, json);
     const tag = framework.tags.ofAny(body, null);
     const send = (known: string) => taggedResponse(framework.responses, incoming, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);

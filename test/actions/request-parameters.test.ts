@@ -99,7 +99,7 @@ describe('malformed parameters', () => {
   };
   const user = { id: 1, roles: [] };
 
-  test('are told only to callers with the role, if it does not depend on the row', async () => {
+  test('are reported only to callers with the role, if it does not depend on the row', async () => {
     const one = bound({ a: 'x' });
     const denied = guardOf(false, false);
     await expect(readBeforeRow(one, denied.guard, user)).rejects.toThrow('denied');

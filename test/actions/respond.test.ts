@@ -18,7 +18,7 @@ const Book = define('Book', {
 });
 const Beast = define(
   'Beast',
-  { kind: p.enum(['beast', 'cat', 'dog']), name: p.string().nullable().groups('read') },
+  { kind: p.enum(['beast', 'cat', 'dog']), name: p.string().nullable().groups('read', 'write') },
   { discriminatorColumn: 'kind', discriminatorValue: 'beast' },
 );
 const derive = (name: string, properties: object): Any =>
@@ -57,7 +57,12 @@ beforeAll(async () => {
             any,
           },
         },
-        beast: { class: Beast, base_path: '/beast', controller: HandlingController, actions: { any } },
+        beast: {
+          class: Beast,
+          base_path: '/beast',
+          controller: HandlingController,
+          actions: { _index: { methods: { POST: true } }, _entity: null, any },
+        },
         cat: { class: Cat, base_path: '/cat', controller: HandlingController, actions: { any } },
       },
     },
@@ -98,6 +103,11 @@ describe.each(['GET', 'POST'])('the response to %s shows', (method) => {
     ['an object without a prototype', async (it) => Object.assign(Object.create(null), { a: await find(it, 1) }), { a: book(1) }],
     ['an entity that was not read', (it) => it.em.getReference(Book, 2), book(2)],
     ['a list of which some were not read', async (it) => [await find(it, 1), it.em.getReference(Book, 2)], [book(1), book(2)]],
+    [
+      'an entity without associations that was not read',
+      (it) => [it.em.getReference(Cat, 1)],
+      [{ id: 1, name: 'tom', lives: 9 }],
+    ],
     ['a reference', (it) => [Reference.create(it.em.getReference(Book, 2))], [book(2)]],
     ['a collection', async ({ em }) => (await em.findOneOrFail(Shelf, 1, { populate: ['books'] })).books, [book(1), book(2)]],
     [
@@ -160,6 +170,12 @@ describe.each(['GET', 'POST'])('the response to %s shows', (method) => {
       'id,title,half,shelf.id,shelf.name\r\n2,two,2,1,left\r\n',
     ],
     ['other values', '/book', () => [{ b: 1, a: 2 }], 'b,a\r\n1,2\r\n'],
+    [
+      'an entity beside other values',
+      '/cat',
+      async (it) => [...(await findBeasts(it, 'tom')), { a: 1 }],
+      'id,name,lives,a\r\n1,tom,9,\r\n,,,1\r\n',
+    ],
     ['an empty list', '/book', () => [], ''],
   ])('%s as CSV', async (_, path, given, expected) => {
     result = given;
@@ -228,6 +244,9 @@ describe('the ETag', () => {
   });
 
   test('of a written entity is that of its next GET, and PUT names its URL', async () => {
+    const made = await ask('POST', '/beast.json', {}, { kind: 'cat', name: 'kit' });
+    const fetched = await ask('GET', `/beast/${made.json.id}.json`);
+    expect([made.status, made.text, made.header('etag')]).toEqual([201, fetched.text, fetched.header('etag')]);
     for (const method of ['PATCH', 'PUT']) {
       const written = await ask(method, '/book/2.json', {}, { title: 'two', price: 4 });
       const read = await ask('GET', '/book/2.json');
