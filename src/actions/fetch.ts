@@ -39,7 +39,7 @@ export function fetchAction(
   const declaresParameters = api.api.actions.some(({ kind, parameters }) => kind === 'entity' && parameters.length > 0);
 
   const written = (found: Found, groups: ActiveGroups, json: string, request: ApiRequest, reply: FastifyReply) => {
-    const body = format === 'json' ? json : rewriteJson(format, json, columnsFor(groups));
+    const body = rewriteJson(format, json, columnsFor(groups));
     const tag = tags.ofAny(body, markOf(tags, meta, found));
     const send = (known: string) => taggedResponse(framework.responses, request, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);

@@ -220,7 +220,7 @@ function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityM
 }
 
 function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
-  return format === 'json' ? json : rewriteJson(format, json, hasColumns(format) ? columns() : null);
+  return rewriteJson(format, json, hasColumns(format) ? columns() : null);
 }
 
 /**

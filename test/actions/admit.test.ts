@@ -14,7 +14,7 @@ import { withParameters } from '../../src/actions/parameters.ts';
 import { problem } from '../../src/errors.ts';
 import { JsonReply } from '../../src/response/json-reply.ts';
 import { FoundEntity } from '../../src/store/entity-store.ts';
-import { stateOf } from '../../src/store/request-state.ts';
+import { currentState, stateOf } from '../../src/store/request-state.ts';
 
 type Any = any;
 
@@ -281,17 +281,27 @@ describe('the declared roles', () => {
   test('are those of the list for its items, unless their visibility is checked', async () => {
     const request = requestOf();
     const item = itemRequest(request, { body: {} });
+    const own = stateOf(request, mapper);
+    const as = (method: 'GET' | 'PATCH', of: Any, state = own) =>
+      checkedAs({ state, method }, () => checkDeclared(api, '_entity', of, subject));
     await checkDeclared(api, '_entity', item, subject);
     await checkDeclared(api, 'close', item, subject);
-    await checkedAs('GET', () => checkDeclared(api, '_entity', item, subject));
-    await checkedAs('GET', () => checkDeclared(api, '_entity', request, subject));
-    await checkedAs('PATCH', () => checkDeclared(api, '_entity', item, subject));
+    for (const method of ['GET', 'PATCH'] as const) for (const of of [item, request]) await as(method, of);
+    // a request that the check sends
+    await as('GET', request, stateOf(requestOf(), mapper));
     expect(checked()).toEqual([
       ['_index', 'PATCH'],
       ['close', 'PATCH'],
       ['_entity', 'GET'],
       ['_entity', 'GET'],
       ['_index', 'PATCH'],
+      ['_entity', 'PATCH'],
+      ['_entity', 'PATCH'],
     ]);
+  });
+
+  test('are checked on behalf of the request, and its result is returned', async () => {
+    const state = stateOf(requestOf(), mapper);
+    expect(checkedAs({ state, method: 'GET' }, () => currentState())).toBe(state);
   });
 });

@@ -54,7 +54,13 @@ function handlerOf(given: Given) {
     responses: { admit: step('admit') },
     serializer: step(
       'serializer',
-      { planFor: () => ({ variants: new Map() }), serialize: (value: unknown) => value },
+      {
+        planFor: () => ({ variants: new Map() }),
+        serialize: (value: unknown, { subjects }: Any) => {
+          steps.push(`serialize ${subjects.has(value)}`);
+          return value;
+        },
+      },
       ([groups]) => groups.read,
     ),
   };
@@ -189,6 +195,7 @@ test('a row that is an entity is sent in the groups of the caller, after the hoo
     'json own',
     'beforeSerialize _entity {"b":2}',
     'serializer own',
+    'serialize true',
     'tag {"b":2} null',
     'admit',
   ]);
