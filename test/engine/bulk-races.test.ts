@@ -92,7 +92,7 @@ function serialOrder(names: readonly string[], pairs: readonly [string, string][
   return order;
 }
 
-describe.each(databases)('concurrent lists on %s', (kind) => {
+describe.each(databases)(`concurrent lists on %s (TEST_SEED=${seed})`, (kind) => {
   let database: FreshDatabase;
   let app: TestApplication;
   beforeEach(async () => {

@@ -153,7 +153,7 @@ class Links {
   }
 }
 
-describe.each(databases)('associations of abstract roots on %s', (kind) => {
+describe.each(databases)(`associations of abstract roots on %s (TEST_SEED=${seed})`, (kind) => {
   describe.each([true, false])('compiled: %s', (compiledReads) => {
     let database: FreshDatabase;
     let app: TestApplication;
