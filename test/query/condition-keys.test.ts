@@ -77,13 +77,12 @@ const rowsOf = () =>
     born: new Date(times[i % times.length] as number),
     big: bigs[i % bigs.length],
     ratio: i / 4,
-    data: [null, { level: 1, label: '1' }, { level: '1', label: 'a' }, { level: 2, label: null }][i % 4],
+    data: [null, { level: 1, label: '1' }, { level: '1', label: 'a' }, { level: 0, label: null }][i % 4],
     center: i % 5 === 4 ? null : (i % 2) + 1,
   }));
 
 const text = fc.constantFrom(...texts);
 const number = fc.constantFrom(0, 1, 2, -0, 1.5, 2 ** 31, 2 ** 53);
-const any = fc.oneof(text, number, fc.boolean(), fc.constant(null));
 const list = <Value>(of: fc.Arbitrary<Value>) =>
   fc.oneof(
     { weight: 9, arbitrary: fc.array(of, { maxLength: 3 }) },
@@ -117,8 +116,9 @@ const leaf: fc.Arbitrary<object> = fc.oneof(
   fc.constantFrom(...bigs).map((big) => ({ big })),
   fc.constantFrom(...bigs).map((big) => ({ big: { $lt: big } })),
   fc.constantFrom(0, 0.25, 1, 2.5).map((ratio) => ({ ratio: { $gt: ratio } })),
-  any.map((level) => ({ data: { level } })),
-  any.map((label) => ({ data: { label } })),
+  // PostgreSQL casts the text of each row, in an order of its own
+  fc.constantFrom(0, 1, true, false, '1', null).map((level) => ({ data: { level } })),
+  fc.oneof(text, fc.constant(null)).map((label) => ({ data: { label } })),
   fc.constantFrom(1, 2, null).map((center) => ({ center })),
   fc.constantFrom(1, 2).map((id) => ({ center: { id } })),
   text.map((name) => ({ center: { name } })),
