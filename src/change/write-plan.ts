@@ -150,8 +150,8 @@ function planEmbedded(embedded: EntityProperty, planning: WritePlanning): readon
 }
 
 /** Whether the database computes the value. Whatever its groups are, a body cannot set it. */
-function isComputed({ formula, generated }: EntityProperty): boolean {
-  return formula !== undefined || generated !== undefined;
+function isComputed({ formula, generated, version }: EntityProperty): boolean {
+  return formula !== undefined || generated !== undefined || version === true;
 }
 
 /** Whether a body can set the field only in a new row: a row keeps its key. */

@@ -23,7 +23,8 @@ const Course = defineEntity({
     price: p.decimal().precision(10).scale(2).nullable().groups('read', 'write'),
     center: () => p.manyToOne(Center).nullable().groups('read', 'write'),
     tags: () => p.manyToMany(Tag).groups('write'),
-    revision: p.integer().version().groups('read'),
+    // a body cannot set it, whatever its groups are
+    revision: p.integer().version().groups('read', 'write'),
   },
 });
 
@@ -135,6 +136,18 @@ describe.each(databases)('rows with a version on %s', (kind) => {
     ])
       revisions.push(await changed(id, json));
     expect(revisions).toEqual([2, 2, 3, 3, 4, 5, 6, 6]);
+  });
+
+  test('keep the version if a body has another one, which is rejected', async () => {
+    const id = await post('/course.json', { title: 'a' });
+    for (const [method, path] of [
+      ['PATCH', `/course/${id}.json`],
+      ['POST', '/course.json'],
+    ] as const) {
+      const { json, status } = await app.request(method, path, { json: { title: 'b', revision: 7 } });
+      expect([method, status, json.code]).toEqual([method, 400, 'field_not_writable']);
+    }
+    expect((await app.request('GET', `/course/${id}.json`)).json).toMatchObject({ title: 'a', revision: 1 });
   });
 
   test('are found before a missing precondition is reported', async () => {
