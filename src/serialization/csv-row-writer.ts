@@ -1,7 +1,10 @@
-import { type CsvColumn, csvCell, csvLine, csvText, valueAt } from './csv.ts';
+import { type CsvColumn, csvCell, csvLine, csvText, needsQuotes, valueAt } from './csv.ts';
 import type { RowFormat } from './kind-conversions.ts';
 import {
+  holdsMany,
   keyExpression,
+  type PacedRowWriter,
+  pausedRows,
   type RowField,
   type RowObject,
   RowSource,
@@ -20,10 +23,24 @@ const zero = 48;
  * source, from positions and escaped names.
  */
 export function compileCsvRowWriter(object: RowObject, columns: readonly CsvColumn[], format: RowFormat): RowWriter {
-  const source = new CsvSource(format, 'h.cell');
+  const source = new CsvSource(format, false);
+  return source.compile(`return (r, m, w, s, c) => ${lineOf(source, object, columns)};`, helpersOf);
+}
+
+/** Compiles the same function with pauses within long lists; null if the object has no lists. */
+export function compilePacedCsvRowWriter(
+  object: RowObject,
+  columns: readonly CsvColumn[],
+  format: RowFormat,
+): PacedRowWriter | null {
+  if (!holdsMany(object)) return null;
+  const source = new CsvSource(format, true);
+  return source.compile(`return function* (r, m, w, s, c, p) { return ${lineOf(source, object, columns)}; };`, helpersOf);
+}
+
+function lineOf(source: CsvSource, object: RowObject, columns: readonly CsvColumn[]): string {
   const cells = columns.map((column) => source.object(object, column));
-  const line = cells.length === 1 ? `h.line([${cells[0]}])` : `${cells.join(` + ',' + `) || `''`} + '\\r\\n'`;
-  return source.compile(`return (r, m, w, s, c) => ${line};`, helpersOf);
+  return cells.length === 1 ? `h.line([${cells[0]}])` : `${cells.join(` + ',' + `) || `''`} + '\\r\\n'`;
 }
 
 const helpersOf = {
@@ -50,16 +67,50 @@ const helpersOf = {
     const write = writers[source];
     return rows && write ? csvText(`[${rows.map((item) => write(item, many, writers, seen, context)).join()}]`) : '[]';
   },
+  *pacedMany(
+    key: string,
+    source: number,
+    many: readonly RowsByKey[],
+    writers: readonly RowWriter[],
+    seen: readonly VisibleKeys[] | undefined,
+    context: unknown,
+    paced: readonly (PacedRowWriter | null)[],
+  ): Generator<void, string> {
+    const rows = many[source]?.get(key) ?? [];
+    const write = writers[source] as RowWriter;
+    const writePaced = paced[source];
+    let cell = '';
+    let isQuoted = false;
+    let text = '[';
+    for (const [i, row] of rows.entries()) {
+      if (i > 0) text += ',';
+      text += writePaced ? yield* writePaced(row, many, writers, seen, context, paced) : write(row, many, writers, seen, context);
+      if (i % pausedRows !== pausedRows - 1 && i < rows.length - 1) continue;
+      isQuoted ||= needsQuotes.test(text);
+      // the result of replaceAll is a tree of its parts, which takes long to join
+      cell += text.split('"').join('""');
+      text = '';
+      yield;
+    }
+    return isQuoted ? `"${cell}]"` : rows.length === 0 ? '[]' : `${cell}]`;
+  },
 };
 
 class CsvSource extends RowSource {
+  readonly #isPaced: boolean;
+
+  constructor(format: RowFormat, isPaced: boolean) {
+    super(format, 'h.cell');
+    this.#isPaced = isPaced;
+  }
+
   /** The expression for the cell of a column: empty if the class of the row has no such field. */
   object({ presence, discriminator, keys, variants }: RowObject, column: CsvColumn): string {
     const present = (cell: string) => (presence === null ? cell : `(r[${presence}] === null ? '' : ${cell})`);
     // a hidden row has empty cells, like a missing row
     const visible = ({ fields, instance, seen }: RowVariant) => {
       const cell = this.#among(fields, column);
-      const made = instance ? `((i) => ${cell})(${this.constant(instance)}(r, m, c))` : cell;
+      const made = instance ? this.#withInstance(cell, `${this.constant(instance)}(r, m, c)`) : cell;
       if (cell === `''`) return cell;
       return seen === undefined ? made : `(s[${seen}].has(${keyExpression(keys)}) ? ${made} : '')`;
     };
@@ -71,6 +122,10 @@ class CsvSource extends RowSource {
       return cell === `''` ? rest : `r[${discriminator}] === ${JSON.stringify(type)} ? ${cell} : ${rest}`;
     }, `''`);
     return present(`(${choice})`);
+  }
+
+  #withInstance(cell: string, instance: string): string {
+    return this.#isPaced ? `(yield* (function* (i) { return ${cell}; })(${instance}))` : `((i) => ${cell})(${instance})`;
   }
 
   #among(fields: readonly RowField[], [name, ...rest]: CsvColumn): string {
@@ -101,7 +156,10 @@ class CsvSource extends RowSource {
         return rest.length === 0 ? `h.cell(${value})` : `h.at(${value}, ${this.constant(rest)})`;
       }
       case 'to-many':
-        return rest.length === 0 ? `h.many(${keyExpression(field.columns)}, ${field.source}, m, w, s, c)` : `''`;
+        if (rest.length > 0) return `''`;
+        return this.#isPaced
+          ? `(yield* h.pacedMany(${keyExpression(field.columns)}, ${field.source}, m, w, s, c, p))`
+          : `h.many(${keyExpression(field.columns)}, ${field.source}, m, w, s, c)`;
     }
   }
 

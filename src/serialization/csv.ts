@@ -100,7 +100,8 @@ export function csvCell(value: unknown): string {
   return typeof value === 'number' && !Number.isFinite(value) ? '' : String(value);
 }
 
-const needsQuotes = /[",\r\n]/;
+/** Characters for which a cell is quoted. */
+export const needsQuotes = /[",\r\n]/;
 /**
  * The beginning of a formula for spreadsheets, also after characters that they strip or do not show, and after any number of the
  * `'` marks that prevent it. Leading control and formatting characters are always marked: programs differ in which of them they

@@ -100,7 +100,8 @@ export function compilePacedRowWriter(object: RowObject, format: RowFormat): Pac
   return source.compile(`${source.text}\nreturn ${main};`, helpersOf);
 }
 
-function holdsMany({ variants }: RowObject): boolean {
+/** Whether an object has lists of embedded rows. */
+export function holdsMany({ variants }: RowObject): boolean {
   const isMany = (field: RowField): boolean =>
     field.kind === 'to-many' ||
     (field.kind === 'to-one' && field.objects.some(holdsMany)) ||
@@ -145,7 +146,7 @@ export class RowSource {
 }
 
 /** Embedded rows that are written between two pauses. */
-const pausedRows = 128;
+export const pausedRows = 128;
 
 /** Characters that JSON escapes, and halves of surrogate pairs, which `JSON.stringify` escapes as well. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for these characters

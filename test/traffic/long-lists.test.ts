@@ -2,6 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { ApiController } from '../../src/index.ts';
 import { LongWork } from '../../src/response/turn.ts';
+import { longestTurn } from '../support/cpu-time.ts';
+import { parseCsv } from '../support/csv.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
@@ -55,6 +57,7 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     app = await startApplication({
       app_main: {
         server: { response_limit: 2_500_000 },
+        formats: ['json', 'csv', 'ndjson'],
         apis: {
           owner: {
             class: Owner,
@@ -138,6 +141,20 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     expect(await health).toEqual([200, false]);
     expect(paused.mock.calls.length).toBeGreaterThan(0);
     paused.mockRestore();
+  });
+
+  test.each([
+    ['csv', (text: string) => parseCsv(text).rows[0] ?? []],
+    ['ndjson', (text: string) => Object.values(JSON.parse(text.split('\n')[0] as string))],
+  ] as const)('is complete in a line of %s, and other requests are served meanwhile', async (format, cellsOf) => {
+    let [status, text] = [0, ''];
+    const { longest, total } = await longestTurn(async () => {
+      ({ status, text } = await app.request('GET', `/owner.${format}`));
+    });
+    const [id, name, list] = cellsOf(text);
+    expect([status, Number(id), name]).toEqual([200, 1, 'Ada']);
+    expect(typeof list === 'string' ? JSON.parse(list) : list).toEqual(all);
+    expect(longest / total).toBeLessThan(1 / 4);
   });
 
   const many = Array.from({ length: 5000 }, (_, i) => ({

@@ -8,7 +8,7 @@ import { EntityVisibility, serializeVisible } from '../../query/visibility/entit
 import { ChunkSize } from '../../response/chunk-size.ts';
 import { type CollectionModel, collectionOf } from '../../response/collection.ts';
 import type { ExportSource } from '../../response/export-stream.ts';
-import { nextTurn } from '../../response/turn.ts';
+import { LongWork, nextTurn } from '../../response/turn.ts';
 import type { ListRequest, Restriction } from '../../store/port.ts';
 import { groupsOf, type RequestState, stateOf, withState } from '../../store/request-state.ts';
 import { runHook } from '../hooks.ts';
@@ -110,7 +110,12 @@ export class EntityExport implements ExportSource {
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
     const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
     const shown = (await serializeVisible(serializer, chunk.results, visibility)) as unknown[];
-    const text = shown.map((row) => this.#write(row)).join('');
+    const work = new LongWork();
+    let text = '';
+    for (const row of shown) {
+      text += this.#write(row);
+      if (work.isDue) await work.pause();
+    }
     em.clear();
     this.#size.end(keys.length, text.length);
     this.#exported += rows.length;

@@ -1,8 +1,8 @@
 import type { Executor } from '../../database/executor.ts';
 import { LongWork, type Pace, turnLength } from '../../response/turn.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
-import { compileCsvRowWriter } from '../../serialization/csv-row-writer.ts';
-import { joined, type RowWriter } from '../../serialization/row-writer.ts';
+import { compileCsvRowWriter, compilePacedCsvRowWriter } from '../../serialization/csv-row-writer.ts';
+import { joined, type PacedRowWriter, type RowWriter } from '../../serialization/row-writer.ts';
 import { type Embedded, type EmbeddedRows, type EmbeddedVisibility, manyRows, type Send } from './embedded-rows.ts';
 import type { InstanceContext } from './instance.ts';
 import type { ListView, ListViews } from './list-views.ts';
@@ -16,6 +16,15 @@ export interface Reading {
   readonly pace?: Pace | undefined;
   /** Beyond this size of the rows that one row embeds, the statement fails that reads it. */
   readonly mostBytes?: number;
+}
+
+/** How each row is written. */
+interface TextForm {
+  readonly write: RowWriter;
+  /** Writes a row with pauses; null if rows have no lists. */
+  readonly paced: () => PacedRowWriter | null;
+  readonly before: string;
+  readonly after: string;
 }
 
 /** Writes rows as lines, each with its line break. */
@@ -42,34 +51,41 @@ export class RowTexts {
   }
 
   #json(rows: unknown[][], reading: Reading): string | Promise<string> {
-    return this.#written(rows, reading, (reading.view ?? this.#views.whole).shown.writer, ',', this.#executor);
+    const { shown } = reading.view ?? this.#views.whole;
+    const form = { write: shown.writer, paced: () => shown.paced().writer, before: ',', after: '' };
+    return this.#written(rows, reading, form, this.#executor);
   }
 
   /** Makes the writer of lines: CSV if columns are given, otherwise JSON. `send` sends the statements that read embedded rows. */
   lines(columns: readonly CsvColumn[] | null, reading: Reading): LineWriter {
-    const { object, writer } = (reading.view ?? this.#views.whole).shown;
-    const line: RowWriter = columns
-      ? compileCsvRowWriter(object, columns, this.#executor.format)
-      : (row, many, writers, seen, context) => `${writer(row, many, writers, seen, context)}\n`;
-    return (rows, send) => this.#written(rows, reading, line, '', send);
+    const { shown } = reading.view ?? this.#views.whole;
+    const { format } = this.#executor;
+    const form: TextForm = columns
+      ? {
+          write: compileCsvRowWriter(shown.object, columns, format),
+          paced: () => compilePacedCsvRowWriter(shown.object, columns, format),
+          before: '',
+          after: '',
+        }
+      : { write: shown.writer, paced: () => shown.paced().writer, before: '', after: '\n' };
+    return (rows, send) => this.#written(rows, reading, form, send);
   }
 
   #written(
     rows: unknown[][],
     { context, pace, visibility, view = this.#views.whole }: Reading,
-    writer: RowWriter,
-    separator: string,
+    form: TextForm,
     send: Send,
   ): string | Promise<string> {
     const { isWanted, manyWriters } = view.shown;
     return this.#embedded.written(rows, isWanted, send, visibility ?? null, (embedded) => {
       const { many, seen, size } = embedded;
-      if (size > manyRows && writer === view.shown.writer)
-        return writtenInTurns(rows, embedded, view.shown, { context, pace, separator });
+      if (size > manyRows) return writtenInTurns(rows, embedded, view.shown, form, { context, pace });
+      const { after, before: separator, write } = form;
       const writeFrom = (start: number, before: string): string | Promise<string> => {
         let text = before;
         for (let i = start; i < rows.length; i++) {
-          text += (i === 0 ? '' : separator) + writer(rows[i] as unknown[], many, manyWriters, seen, context);
+          text += (i === 0 ? '' : separator) + write(rows[i] as unknown[], many, manyWriters, seen, context) + after;
           if (pace && text.length - before.length > turnLength) {
             return pace(text.length, (i + 1) / rows.length).then(() => writeFrom(i + 1, text));
           }
@@ -85,10 +101,12 @@ export class RowTexts {
 async function writtenInTurns(
   rows: unknown[][],
   { many, seen }: Embedded,
-  { manyWriters, paced, writer }: ShownRows,
-  { context, pace, separator }: { context: InstanceContext | undefined; pace: Pace | undefined; separator: string },
+  { manyWriters, paced }: ShownRows,
+  { after, before, paced: pacedForm, write }: TextForm,
+  { context, pace }: Pick<Reading, 'context' | 'pace'>,
 ): Promise<string> {
-  const { manyWriters: pacedWriters, writer: pacedWriter } = paced();
+  const { manyWriters: pacedWriters } = paced();
+  const pacedWriter = pacedForm();
   const work = new LongWork();
   let text = '';
   let paused = 0;
@@ -99,8 +117,8 @@ async function writtenInTurns(
       let step = writing.next();
       for (; !step.done; step = writing.next()) if (work.isDue) await work.pause();
       own = step.value;
-    } else own = writer(row, many, manyWriters, seen, context);
-    text += joined((i === 0 ? '' : separator) + own);
+    } else own = write(row, many, manyWriters, seen, context);
+    text += joined((i === 0 ? '' : before) + own + after);
     if (pace && text.length - paused > turnLength) {
       paused = text.length;
       await pace(text.length, (i + 1) / rows.length);
