@@ -49,7 +49,7 @@ import { noSniffing, problemFormats, retryLater, toProblem } from './response/pr
 import { type LogProblem, sendProblem } from './response/send-problem.ts';
 import { mountRoutes } from './route/mount.ts';
 import { acceptJson } from './serialization/json-body.ts';
-import { groupsOf } from './store/request-state.ts';
+import { groupsOf, stateOf } from './store/request-state.ts';
 import { type Telemetry, tracingOf } from './telemetry/telemetry.ts';
 import { authentication } from './traffic/authentication.ts';
 import { decorateRequests, limitTargets, readQueries, unusedSettings } from './traffic/embedded.ts';
@@ -172,7 +172,8 @@ export async function mountApplication(
   const places = exportPlaces(declaration);
   app.addHook('preClose', async () => places.close());
   const reads = replicas ?? undefined;
-  const compilers = { access, bodies, cursors, executor, filters, listOptions, observer, places, reads, writer };
+  const changing = observer?.writer() ?? writer;
+  const compilers = { access, bodies, cursors, executor, filters, listOptions, observer, places, reads, writer: changing };
   mountRoutes(app, records, compileHandlers(compiled, compilers), {
     alone,
     route: { bodyLimit: declaration.server.bodyLimit },
@@ -319,7 +320,7 @@ function handleErrors(
 ): void {
   const formatOf = problemFormats(records);
   app.setErrorHandler((error, request, reply) => {
-    observer?.failed(error);
+    observer?.failed(error, stateOf(request as ApiRequest, mapper).isMissing);
     const answer = (found: Problem, log?: LogProblem) => {
       onProblem?.(found);
       // a 401 needs a challenge, also if code of the application threw it without one

@@ -71,7 +71,13 @@ export async function admitLoaded(
   const state = stateOf(request, framework.mapper);
   const guard = api.guardOf(action, request.method as HttpMethod);
   await readBeforeRow(request, guard, userOf(request));
-  const entity = await load();
+  let entity: unknown;
+  try {
+    entity = await load();
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'entity_not_found') state.isMissing = true;
+    throw error;
+  }
   if (entity === null || entity === undefined) throw missing(api, request);
   if (!Utils.isEntity(entity) || !isKindOf(metaOfEntity(framework.mapper, entity), meta))
     throw new Error(`getEntity of the controller of "${api.api.name}" must return an entity of ${meta.className}, or throw`);

@@ -43,6 +43,7 @@ export async function describe(watched: Watched): Promise<Explanation> {
     caller: callerOf(recording, request.by),
     steps: named(withoutRepeats(recording.steps), match),
     fields,
+    changes: stop?.before === 'change' ? recording.changes : [],
     next: stop && match && stop.before !== 'database' ? nextSteps(match.record, method, stop.before, application) : [],
   };
 }
@@ -71,8 +72,9 @@ function handlerWrites(match: Match | null): Reason {
 function routeOf({ record, format, params }: Match, method: string, { plans }: Watched): ExplainedRoute {
   const { name, path, controller, handler, roles } = record;
   const reads = method === 'GET' || method === 'HEAD';
-  // only reads of default actions are planned
-  const planned = reads ? plans.get(record) : undefined;
+  // only default actions are planned, and HEAD as GET
+  const plan = plans.get(record);
+  const planned = plan?.get((method === 'HEAD' ? 'GET' : method) as HttpMethod);
   return {
     name,
     path,

@@ -22,6 +22,8 @@ export interface Explanation {
   /** The steps of the request, in order. */
   readonly steps: readonly Step[];
   readonly fields: ExplainedFields;
+  /** The statements of a write that was stopped, which were not sent. Empty if MikroORM would write. */
+  readonly changes: readonly StatementStep[];
   /** The further steps of a write that was stopped. */
   readonly next: readonly string[];
 }
@@ -53,9 +55,9 @@ export interface ExplainedRoute {
   readonly handler: string;
   /** In the order of the checks; empty if the method is public. */
   readonly roles: readonly string[];
-  /** Whether reads are compiled; null for writes and for custom handlers. */
+  /** Whether compiled statements read and write the rows; null for custom handlers. */
   readonly compiled: boolean | null;
-  /** Why a read of a default action is not compiled. */
+  /** Why a default action is not compiled. */
   readonly needsEntity: string | null;
   /** The declared filters, orders and searches of a list. */
   readonly asked: ParameterNames | null;

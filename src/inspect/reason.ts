@@ -1,5 +1,5 @@
 import type { Application } from '../application.ts';
-import type { ApiDeclaration } from '../declaration/types.ts';
+import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import { metaOf } from '../model/hierarchy.ts';
 import { identifierParser } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
@@ -15,7 +15,7 @@ export interface Watched {
   readonly application: Application;
   readonly database: ExplainedDatabase;
   readonly recording: Recording;
-  readonly plans: ReadonlyMap<RouteRecord, string | null>;
+  readonly plans: ReadonlyMap<RouteRecord, ReadonlyMap<HttpMethod, string | null>>;
   readonly answer: Received;
   readonly request: { readonly method: string; readonly path: string; readonly hasBody: boolean; readonly by: Caller['by'] };
 }
@@ -37,7 +37,7 @@ export async function reasonOf(refused: Refused): Promise<Reason | null> {
   const { refusal } = recording;
   if (refusal && (code === 'access_denied' || code === 'authentication_required')) return deniedReason(code, refusal, refused);
   if (answer.status >= 500) return { code, message: causeOf(recording.error) ?? detail, remedy: null };
-  if (code === 'entity_not_found' && match.record.api && match.record.single && !recording.loaded)
+  if (code === 'entity_not_found' && match.record.api && match.record.single && recording.isMissing)
     return { code, ...(await absence(application, match.record.api, match.params.id as string, match.record.controller)) };
   return { code, message: `${detail}${repliedBy(recording)}`, remedy: null };
 }

@@ -10,14 +10,16 @@ import { classOf, isDefaultHandler } from '../actions/controller/controller-clas
 import { type ControllerHooks, type HookName, hookNames } from '../actions/hooks.ts';
 import type { Find, Observer } from '../actions/start/observer.ts';
 import { isPromiseLike } from '../database/promise-like.ts';
-import type { ApiDeclaration } from '../declaration/types.ts';
+import type { Writer, Step as WriterStep } from '../database/writer.ts';
+import type { ApiDeclaration, HttpMethod } from '../declaration/types.ts';
 import { Problem } from '../errors.ts';
 import { entityKey } from '../model/identifier.ts';
+import { RowChanged } from '../query/rows/row-version.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import type { RouteRecord } from '../route/record.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { currentState } from '../store/request-state.ts';
-import type { CastVote, CheckStep, Step } from './explanation.ts';
+import type { CastVote, CheckStep, StatementStep, Step } from './explanation.ts';
 
 /** Ends the explanation of a write before the first change. */
 export class Stopped extends Error {
@@ -41,8 +43,10 @@ function emptyRecording() {
     authenticationError: null as unknown,
     /** The error that ended the request. */
     error: null as unknown,
-    /** Whether the entity of the path was fetched. */
-    loaded: false,
+    /** Whether the row of the path was not found for the caller. */
+    isMissing: false,
+    /** The statements of the change, which were not sent. They are not known if MikroORM would write them. */
+    changes: [] as StatementStep[],
     refusal: null as CheckStep | null,
   };
 }
@@ -69,8 +73,8 @@ type OpenCheck = ReturnType<typeof openCheck>;
 /** Records one request at a time. */
 export class Recorder implements Observer {
   readonly #within = new AsyncLocalStorage<Within>();
-  /** Why the reads of a route are not compiled; null if they are. */
-  readonly plans = new Map<RouteRecord, string | null>();
+  /** Why the methods of a route are not compiled; null if they are. */
+  readonly plans = new Map<RouteRecord, Map<HttpMethod, string | null>>();
   #recording: Recording | null = null;
   #secrets: readonly string[] = [];
   #given: User | undefined;
@@ -93,12 +97,17 @@ export class Recorder implements Observer {
   }
 
   statement(sql: string, parameters: readonly unknown[]): void {
-    this.#recording?.steps.push({
+    // what a store reads after the change only tells why nothing was changed
+    if (this.#recording?.changes.length === 0) this.#recording.steps.push(this.#statement(sql, parameters));
+  }
+
+  #statement(sql: string, parameters: readonly unknown[]): StatementStep {
+    return {
       kind: 'statement',
       sql: redactedText(sql, this.#secrets),
       parameters: parameters.map((value) => redacted(value, this.#secrets)),
       by: this.#within.getStore()?.by ?? null,
-    });
+    };
   }
 
   voters(registry: VoterRegistry): VoterRegistry {
@@ -137,15 +146,26 @@ export class Recorder implements Observer {
       return (...args: unknown[]) => this.#call(`${controller.constructor.name}.${name}`, () => run(...args));
     };
     const hooks = Object.fromEntries(hookNames.map((name) => [name, watched(name)])) as unknown as ControllerHooks;
+    const hasOwn = controller.afterValidation !== ApiController.prototype.afterValidation;
     return {
       ...hooks,
-      afterFetch: (...args) => {
-        if (this.#recording && !Array.isArray(args[2])) this.#recording.loaded = true;
-        return hooks.afterFetch(...args);
-      },
-      // hooks from here on may depend on the change
-      afterValidation: () => Promise.reject(new Stopped('change')),
+      // hooks from here on may depend on the change; statements validate before their transaction, and tell more
+      afterValidation: () =>
+        hasOwn || currentState().isInTransaction ? Promise.reject(new Stopped('change')) : Promise.resolve(undefined),
     };
+  }
+
+  /** A writer that changes nothing, as if the row had been changed in between. So the store looks for other reasons first. */
+  writer(): Writer {
+    const change = async (steps: readonly WriterStep[]) => {
+      const recording = this.#recording;
+      const changes = steps.map(({ parameters, statement }) =>
+        this.#statement(statement.text, typeof parameters === 'function' ? [] : parameters),
+      );
+      if (recording?.changes.length === 0) recording.changes = changes;
+      return [];
+    };
+    return { change, underWay: () => 0, close: async () => undefined };
   }
 
   handle(record: RouteRecord, controller: ApiController | null, request: ApiRequest, run: () => unknown): unknown {
@@ -158,15 +178,18 @@ export class Recorder implements Observer {
     em.flush = stop;
     // a removal reads nothing after the start of its transaction
     if (record.handler === 'entityApi' && request.method === 'DELETE') em.begin = stop;
-    return run();
+    return Promise.resolve(run()).catch((error: unknown) => {
+      throw error instanceof RowChanged ? new Stopped('change') : error;
+    });
   }
 
-  planned(record: RouteRecord, needsEntity: string | null): void {
-    this.plans.set(record, needsEntity);
+  planned(record: RouteRecord, method: HttpMethod, needsEntity: string | null): void {
+    const plans = this.plans.get(record) ?? new Map<HttpMethod, string | null>();
+    this.plans.set(record, plans.set(method === 'HEAD' ? 'GET' : method, needsEntity));
   }
 
-  failed(error: unknown): void {
-    if (this.#recording) this.#recording.error = error;
+  failed(error: unknown, isMissing: boolean): void {
+    if (this.#recording) Object.assign(this.#recording, { error, isMissing });
   }
 
   #watched(voter: Voter): Voter {

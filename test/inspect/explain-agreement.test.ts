@@ -87,12 +87,14 @@ describe.each(databases)('an explanation on %s', (kind) => {
   });
 
   test('has the status of the server response, and rejects the same callers', async () => {
+    let written = 0;
     const outcomes = { answered: 0, refused: 0, failed: 0, stopped: 0 };
     await fc.assert(
       fc.asyncProperty(request, user, json, async ({ method, path }, as, body) => {
         const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD';
         const asked = { ...(as && { as }), ...(hasBody && { json: body }) };
         const explained = await app.explain(method, path, asked);
+        app.statements.length = 0;
         const status = await send(app, method, path, asked);
         outcomes[explained.outcome]++;
         if (explained.outcome !== 'stopped') {
@@ -108,11 +110,16 @@ describe.each(databases)('an explanation on %s', (kind) => {
         } else {
           // what only the change brings about
           expect([explained.status, 409]).toContain(status);
+          const read = explained.steps.flatMap((step) => (step.kind === 'statement' ? [step.sql] : []));
+          const sent = [...read, ...explained.changes.map(({ sql }) => sql)];
+          if (explained.route?.compiled) expect(app.statements).toEqual(sent);
+          if (explained.route?.compiled) written++;
         }
       }),
       { numRuns: Number(process.env.FC_RUNS ?? 125), examples: examples as never, ...casesOn(kind) },
     );
     // it was no agreement about nothing
+    expect(written).toBeGreaterThan(0);
     expect(outcomes.failed).toBe(0);
     expect(Math.min(outcomes.answered, outcomes.refused, outcomes.stopped)).toBeGreaterThan(0);
   });

@@ -78,9 +78,7 @@ export function compileApi(
       methods.map((method) => [`${action?.name} ${method}`, guardFor(roles[method] ?? [])] as const),
     ),
   );
-  const overrides: ReadonlySet<HookName> = observer
-    ? new Set(hookNames)
-    : overriddenHooks(type.prototype, ApiController.prototype);
+  const overrides = overriddenHooks(type.prototype, ApiController.prototype);
   const checks = isOverridden(type, 'checkAccess');
   const mostBytes = framework.declaration.server.responseLimit * entityShare;
   const entities = new EntityStore(mapper, meta, api.defaultSort, mostBytes, responseLoader(framework));
@@ -95,7 +93,6 @@ export function compileApi(
     keyIn: isComposite(meta)
       ? (request) => parseId(compositeIdIn(request, framework.pathRules))
       : (request) => parseId((request.params as { id?: string }).id),
-    controller: () => controller,
     rule: () => rule,
     get hooks() {
       return hooks;
@@ -134,9 +131,7 @@ export function compileApi(
   hooks = observer?.hooks(api, controller) ?? guardedHooks(controller, overrides);
   const rule = visibilityRuleOf(runtime, guardFor);
   // tokens in links contain values of rows, which code of the application may hide
-  const isShownAsStored =
-    controller.indexApi === ApiController.prototype.indexApi &&
-    !hookWith(overriddenHooks(type.prototype, ApiController.prototype), 'rows');
+  const isShownAsStored = controller.indexApi === ApiController.prototype.indexApi && !hookWith(overrides, 'rows');
   lists = listsOf(api, meta, framework, listOptions, isShownAsStored ? (reads?.executor ?? executor) : null);
   return { controller, runtime };
 }

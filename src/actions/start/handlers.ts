@@ -148,15 +148,21 @@ export function compileHandlers(
       idempotencyStore,
       isDefault,
     };
-    // for an observer, each check must run once, and nothing may be written
-    const planning = compiledReads && !observer && action.repeatable !== false ? compilers : null;
-    const planned = (reason: string | null) => compilers.onPlanned?.(record, method, reason);
+    const planned = (reason: string | null) => {
+      compilers.onPlanned?.(record, method, reason);
+      if (compiledReads && isSupplied) observer?.planned(record, method, reason);
+    };
+    const planning = !compiledReads
+      ? 'compiled reads are disabled'
+      : action.repeatable === false
+        ? 'repeatable: false'
+        : compilers;
     if (!isDefault)
       planned(
         isSupplied ? 'the controller overrides getEntity, which returns entities' : 'a method of the controller handles it',
       );
     const parts = isDefault
-      ? defaultParts(runtime, action, method, format, planning, planned)
+      ? defaultParts(runtime, action, method, format, planning, { observer, planned })
       : customParts(runtime, controller, record, format);
     const made = actionHandler({
       ...common,
@@ -197,16 +203,15 @@ function defaultParts(
   action: ActionDeclaration,
   method: HttpMethod,
   format: string,
-  planning: WritePlanning | null,
-  planned: (reason: string | null) => void,
+  planning: WritePlanning | string,
+  { observer, planned }: { observer: Observer | undefined; planned: (reason: string | null) => void },
 ): Parts {
   const { name } = action;
   const { mapper } = api.framework;
   const grants = api.grantsOf(name, method);
   if (action.kind === 'index') {
-    const list = bulkParts(api, action, method, format, planning);
-    const isCreation = planning && method === 'POST';
-    const planFor = perGroups((groups) => (isCreation ? planWrite(api, name, method, planning, groups) : null));
+    const list = bulkParts(api, action, method, format, typeof planning === 'string' ? null : planning);
+    const planFor = perGroups((groups) => (method === 'POST' ? planWrite(api, name, method, planning, groups) : null));
     const plan = planFor(grants.all);
     if (plan) planned(plan.reason);
     return {
@@ -238,9 +243,9 @@ function defaultParts(
   // if MikroORM read the row, it must also write it
   const storeFor = (request: ApiRequest) => (reason === null ? planFor(groupsOf(request, mapper)).store : store);
   const guard = api.guardOf(name, method);
-  // nothing has to read the row before it is written
+  // nothing has to read the row before it is written; an explanation cannot find out otherwise whether it is there
   const readsRow = guard.readsSubject || grants.readsSubject || hookWith(api.overrides, 'changes') || api.api.requireIfMatch;
-  const isDeferred = !readsRow && store.isByStatements;
+  const isDeferred = !readsRow && !observer && store.isByStatements;
   const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
   return {
     admit: async (request) => {
@@ -276,15 +281,15 @@ function storeOf(
   api: ApiRuntime,
   action: ActionDeclaration,
   method: HttpMethod,
-  planning: WritePlanning | null,
+  planning: WritePlanning | string,
   groups: ActiveGroups,
 ): { readonly store: WriteStore | LinkStore; readonly reason: string | null } {
   if (action.association) {
     const isLink = method === 'POST' || method === 'DELETE';
-    return planning && isLink ? planLink(api, action, method, planning, groups) : { store: api.entityLinks, reason: null };
+    return isLink ? planLink(api, action, method, planning, groups) : { store: api.entityLinks, reason: null };
   }
   const isWrite = method === 'PATCH' || method === 'PUT' || method === 'DELETE';
-  return planning && isWrite ? planWrite(api, action.name, method, planning, groups) : { store: api.entityWrites, reason: null };
+  return isWrite ? planWrite(api, action.name, method, planning, groups) : { store: api.entityWrites, reason: null };
 }
 
 function linkOf({ framework, meta }: ApiRuntime, { association }: ActionDeclaration): Link {

@@ -1,6 +1,7 @@
 import type { Guard } from '../../access/guard.ts';
 import type { ApiRequest, User } from '../../access/user.ts';
-import type { ApiDeclaration } from '../../declaration/types.ts';
+import type { Writer } from '../../database/writer.ts';
+import type { ApiDeclaration, HttpMethod } from '../../declaration/types.ts';
 import type { RouteRecord } from '../../route/record.ts';
 import type { ApiController } from '../controller/api-controller.ts';
 import type { ControllerHooks } from '../hooks.ts';
@@ -21,8 +22,10 @@ export interface Observer {
   hooks(api: ApiDeclaration, controller: ApiController): ControllerHooks;
   /** Called in place of the handler of a route, after access was granted; `run` calls the handler. */
   handle(record: RouteRecord, controller: ApiController | null, request: ApiRequest, run: () => unknown): unknown;
-  /** Called with the reason why a read is not compiled, or with null if it is. */
-  planned(record: RouteRecord, needsEntity: string | null): void;
-  /** Called with every error that an action throws. */
-  failed(error: unknown): void;
+  /** The writer of actions, in place of the one that changes rows. */
+  writer(): Writer;
+  /** Called with the reason why a method of a default action is not compiled, or with null if it is. */
+  planned(record: RouteRecord, method: HttpMethod, needsEntity: string | null): void;
+  /** Called with every error that an action throws. `isMissing`: the row of the path was not found for the caller. */
+  failed(error: unknown, isMissing: boolean): void;
 }

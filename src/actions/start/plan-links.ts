@@ -17,15 +17,16 @@ import { hookWith } from '../hooks.ts';
 import type { ApiRuntime } from './runtime.ts';
 import { checkedRead, plainBody, readsSubject, referencesTo, responseRead, rowStore, type WritePlanning } from './write-parts.ts';
 
-/** The store for changes of a declared association. */
+/** The store for changes of a declared association. `planning` is a text if compiled statements are out of the question. */
 export function planLink(
   api: ApiRuntime,
   { association, name }: ActionDeclaration,
   method: HttpMethod,
-  planning: WritePlanning,
+  planning: WritePlanning | string,
   groups: ActiveGroups,
 ): { readonly store: LinkStore; readonly reason: string | null } {
   const { entities, framework, meta } = api;
+  if (typeof planning === 'string') return { store: api.entityLinks, reason: planning };
   const { associations, mapper } = framework;
   const inEntities = (reason: string) => ({ store: new LinkStore(mapper, entities, associations, null), reason });
   const property = meta.properties[association?.property as never] as EntityProperty | undefined;

@@ -18,16 +18,17 @@ const writeOf: Readonly<Record<string, Write>> = { POST: 'create', PATCH: 'updat
 
 /**
  * The store for a writing method of `_index` or `_entity`, for callers with some groups. `reason` says why compiled statements
- * cannot write, or is null.
+ * cannot write, or is null. `planning` is a text if they are out of the question.
  */
 export function planWrite(
   api: ApiRuntime,
   action: string,
   method: HttpMethod,
-  planning: WritePlanning,
+  planning: WritePlanning | string,
   groups: ActiveGroups,
 ): { readonly store: WriteStore; readonly reason: string | null } {
   const { entities, framework, meta } = api;
+  if (typeof planning === 'string') return { store: api.entityWrites, reason: planning };
   const { mapper } = framework;
   const write = writeOf[method] as Write;
   const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });

@@ -10,12 +10,11 @@ import { hasColumns } from '../../serialization/formats.ts';
 import { AggregateStore } from '../../store/aggregate-store.ts';
 import { RowStore } from '../../store/row-store.ts';
 import { aggregateAction } from '../aggregate.ts';
-import { ApiController } from '../controller/api-controller.ts';
 import { exportAction } from '../export/export.ts';
 import { isExport } from '../export/export-reply.ts';
 import { fetchAction } from '../fetch.ts';
 import { type GroupGrants, perGroups } from '../group-grants.ts';
-import { hookWith, overriddenHooks } from '../hooks.ts';
+import { hookWith } from '../hooks.ts';
 import { listAction } from '../list.ts';
 import type { Compilers } from './compile-api.ts';
 import type { ApiRuntime } from './runtime.ts';
@@ -33,7 +32,7 @@ export function readingHandler(record: RouteRecord, method: HttpMethod, format: 
   const grants = runtime.grantsOf(isIndex ? '_index' : '_entity', method);
   const planFor = perGroups((groups) => planRead(isIndex, method, reading, grants, groups));
   const planned = reading.compiledReads ? planFor(grants.all) : 'compiled reads are disabled';
-  if (reading.compiledReads) observer?.planned(record, typeof planned === 'string' ? planned : null);
+  if (reading.compiledReads) observer?.planned(record, method, typeof planned === 'string' ? planned : null);
   reading.onPlanned?.(record, method, typeof planned === 'string' ? planned : null);
   const rowsFor = perGroups((groups): RowStore | null => {
     // a CSV cell is written from a column, but a normalizer needs JSON
@@ -56,7 +55,7 @@ export function aggregateHandler(
   { executor, filters, observer, onPlanned, reads, runtime }: Omit<Reading, 'compiledReads'>,
 ): RouteHandler {
   const { framework, meta } = runtime;
-  observer?.planned(record, null);
+  observer?.planned(record, method, null);
   onPlanned?.(record, method, null);
   const store = new AggregateStore(framework.mapper, meta, {
     executor: (reads ?? { executor }).executor,
@@ -74,10 +73,9 @@ function planRead(
   grants: GroupGrants,
   groups: ActiveGroups,
 ): RowStore | string {
-  const { filters, observer, runtime } = reading;
+  const { filters, runtime } = reading;
   const { cursors, executor } = reading.reads ?? reading;
-  const { api, entities, framework, meta, overrides } = runtime;
-  const own = observer ? overriddenHooks(runtime.controller(), ApiController.prototype) : overrides;
+  const { api, entities, framework, meta, overrides: own } = runtime;
   const isJudgedByGroups = !isIndex && grants.readsSubject;
   const judged = !isIndex && (isJudgedByGroups || runtime.guardOf('_entity', method).readsSubject || own.has('afterAccessCheck'));
   const hook = hookWith(own, 'rows');

@@ -198,8 +198,6 @@ export interface ApiRuntime {
   readonly entityLinks: LinkStore;
   /** The rule of the API for the visibility of its rows. */
   rule(): VisibilityRule<ApiRequest>;
-  /** The controller itself, as the application wrote it. */
-  controller(): ControllerHooks;
   /** The list of an action whose path has no id, for callers with these groups. */
   listOf(action: string, groups: ActiveGroups): ListRuntime;
   /** Decides which groups of an action apply to a caller. */

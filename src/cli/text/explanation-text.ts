@@ -32,7 +32,7 @@ function styleOf(output: OutputStyle): Style {
 export function explanationLines(explanation: Explanation, output: OutputStyle): string[] {
   const style = styleOf(output);
   const { fields: listed, paint, wrap } = style;
-  const { caller, database, fields, next, route, steps } = explanation;
+  const { caller, changes, database, fields, next, route, steps } = explanation;
   const label = (name: string, texts: readonly string[]) =>
     labelled(
       name,
@@ -57,6 +57,9 @@ export function explanationLines(explanation: Explanation, output: OutputStyle):
       ...labelled('sent', sentLines(explanation, style), labels),
       ...labelled('writable', fields.write ? listed(fields.write) : [], labels),
     ],
+    changes.length === 0
+      ? []
+      : [paint('bold', 'would be sent'), ...changes.flatMap((step, index) => stepLines(step, steps.length + index + 1, style))],
     next.length === 0 ? [] : [paint('bold', 'would follow'), ...next.flatMap((line) => wrap(line, 2).map((part) => `  ${part}`))],
   ];
   return sections.filter(({ length }) => length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
