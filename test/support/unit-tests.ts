@@ -31,6 +31,11 @@ export const unitTests: readonly string[] = places.map((place) => (place.endsWit
 /** Tests in folders of unit tests that open a database, or run the TypeScript compiler. */
 export const notUnitTests: readonly string[] = [
   'test/database/address.test.ts',
+  'test/database/column-fit.test.ts',
+  'test/database/migrations/kinds.test.ts',
+  'test/database/migrations/random-changes.test.ts',
+  'test/database/migrations/rebuilds.test.ts',
+  'test/database/schema-changes.test.ts',
   'test/declaration/define-apis.test.ts',
   'test/declaration/type-cost.test.ts',
   'test/serialization/long-body.test.ts',
