@@ -5,7 +5,7 @@ import { entitiesOf } from '../model/hierarchy.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { asRow, databaseKey } from '../model/key-condition.ts';
 import { versionOf } from '../model/version.ts';
-import { foreignColumns, keyColumns } from '../query/rows/association.ts';
+import { foreignColumns, holdsForeignKey, keyColumns } from '../query/rows/association.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { nextVersion } from './assignments.ts';
 
@@ -27,8 +27,8 @@ function referringTo(mapper: Mapper, target: EntityMetadata): readonly Referring
     found = entitiesOf(mapper).flatMap((meta) => {
       if (meta.root !== meta) return [];
       return (meta.relations as EntityProperty[]).flatMap((property) => {
-        const { deleteRule, fieldNames, polymorphic, targetMeta } = property;
-        if (targetMeta?.root !== target || polymorphic || !deleteRule || !fieldNames?.length) return [];
+        const { deleteRule, targetMeta } = property;
+        if (targetMeta?.root !== target || !deleteRule || !holdsForeignKey(property)) return [];
         return { meta, property, rule: deleteRule.toLowerCase() };
       });
     });

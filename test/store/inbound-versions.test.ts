@@ -18,14 +18,22 @@ const Center = defineEntity({
         .nullable()
         .deleteRule('cascade')
         .groups('write'),
+    main: () =>
+      p
+        .oneToOne(Course as never)
+        .owner()
+        .nullable()
+        .groups('write'),
   },
 } as never);
-const Course = defineEntity({
+const Course: any = defineEntity({
   name: 'Course',
   properties: {
     id: p.integer().primary().groups('read'),
     title: p.string().groups('read', 'write'),
     center: () => p.manyToOne(Center).nullable().groups('read', 'write'),
+    // no column of its own
+    mainOf: () => p.oneToOne(Center).mappedBy('main' as never),
     revision: p.integer().version().groups('read'),
   },
 });
