@@ -19,6 +19,8 @@ installFolder(here, ['--legacy-peer-deps']);
 const stryker = join(here, 'node_modules', '@stryker-mutator', 'core', 'bin', 'stryker.js');
 const named = rest.filter((argument) => coveringTests.has(argument));
 const options = rest.filter((argument) => !named.includes(argument));
+const unknown = options.find((argument) => argument.startsWith('src/'));
+if (part === 'actions' && unknown !== undefined) throw new Error(`${unknown} has no tests in mutation/covering-tests.ts`);
 
 if (part !== 'actions') run('stryker.config.json');
 if (part !== 'access') {

@@ -310,8 +310,8 @@ async function readFormulas(
   const where = { $and: [hasOneOf(meta, em.getPlatform(), keys)] };
   const options = { fields: names, filters: false, disableIdentityMap: true };
   for (const row of (await em.find(meta.class, where as never, options as never)) as Record<string, unknown>[]) {
-    const entity = byKey.get(String(entityKey(row)));
-    if (entity) for (const name of names) entity[name] = row[name];
+    const entity = byKey.get(String(entityKey(row))) as Record<string, unknown>;
+    for (const name of names) entity[name] = row[name];
   }
 }
 

@@ -14,16 +14,43 @@ beforeEach(() => {
   steps = [];
 });
 
-const [read, other] = ['read', 'other'].map((name) => ({ read: [name], embedded: [name], write: [] })) as [Any, Any];
-const mapper: Any = { em: { fork: () => ({}) } };
+const other: Any = { className: 'Other', root: { className: 'OtherRoot' } };
+const [read, others] = ['read', 'others'].map((name) => ({ read: [name], embedded: [name], write: [] })) as [Any, Any];
+class Item {}
+const model: Any = { class: Item, className: 'Item', root: { tableName: 'item' }, properties: {} };
+const entitySymbol = Symbol.for('@mikro-orm/core/EntityHelper.entity');
+/** An entity; without a key, it was never written. */
+function entityOf(key: number | undefined): object {
+  const helper = {
+    __meta: model,
+    hasPrimaryKey: () => key !== undefined,
+    getPrimaryKey: () => key,
+    isInitialized: () => true,
+  };
+  return Object.defineProperties(Object.assign(new Item(), { a: key }), {
+    __helper: { value: helper },
+    [entitySymbol]: { value: true },
+  });
+}
+const metadata = { getMetadata: () => ({ get: () => model }) };
+const mapper: Any = { ...metadata, em: { fork: () => metadata } };
 const field = (name: string) => ({ name, kind: 'scalar', metadata: {}, normalization: null });
+const planOf = (...names: string[]) => ({ variants: new Map([[{}, names.map(field)]]) });
 const serializerOf = ({ read: [name] }: Any) => ({
-  serialize: (value: unknown) => value,
-  planFor: () => ({ variants: new Map([[{}, [field(`of ${name}`), field('a')]]]) }),
+  serialize: (value: unknown, rows: Any) => {
+    if (value instanceof Item) rows.showsKey(other, 5);
+    return value;
+  },
+  planFor: () => planOf(`of ${name}`, 'a'),
+  planInside: () => planOf('inside', 'a'),
 });
 const framework: Any = {
   mapper,
-  visibilityOf: () => ({}),
+  visibilityOf: () => ({
+    isLimited: () => true,
+    isDecidedByKey: () => true,
+    seen: async (_: unknown, keys: Map<string, unknown>) => keys.keys(),
+  }),
   serializer: serializerOf,
   declaration: { server: { baseUrl: 'https://api.example' } },
   tags: {
@@ -40,7 +67,6 @@ const framework: Any = {
 };
 const grants: Any = { fixed: read, ofCollection: async () => read };
 const byRole: Any = { fixed: null, ofCollection: async () => read };
-const model: Any = { className: 'Item', root: { tableName: 'item' } };
 const requestOf = (method = 'POST', headers = {}): Any => ({ method, headers, url: '/item/7.json?a=1' });
 const shownRows = (): ShownRows => ({ returned: [], embedded: [] });
 
@@ -107,8 +133,8 @@ test('the groups of a stored response are noted if they depend on roles', async 
   expect(await groupsFor(named(grants), new JsonReply({ a: 1 }, { groups: ['own'] }))).toBeUndefined();
   for (const [of, expected] of [
     [[read, read], key],
-    [[read, other], 'by row'],
-    [[other, other], 'by row'],
+    [[read, others], 'by row'],
+    [[others, others], 'by row'],
     [[], key],
   ] as const) {
     const entities = of.map((groups): [object, Any] => [{}, groups]);
@@ -175,4 +201,53 @@ test('a response without a body needs no room', () => {
 
 test('all methods but GET and HEAD write', () => {
   expect(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map(writes)).toEqual([false, false, true, true, true, true]);
+});
+
+describe('an entity', () => {
+  const answer = (given: unknown, { format = 'json', isDefault = false, method = 'POST', shown = shownRows() }: Any = {}) =>
+    answerOf(framework, requestOf(method), given, format, { grants, model, isDefault, shown });
+
+  test('is noted with the rows that it embeds, if it is a row', async () => {
+    for (const [given, returned] of [
+      [entityOf(1), [['Item', '1']]],
+      [
+        [entityOf(1), entityOf(undefined), entityOf(2)],
+        [
+          ['Item', '1'],
+          ['Item', '2'],
+        ],
+      ],
+    ] as const) {
+      const shown = shownRows();
+      await answer(given, { shown });
+      expect(shown.returned).toEqual(returned);
+      expect(shown.embedded).toEqual(Array.isArray(given) ? [] : [['OtherRoot', '5']]);
+    }
+    expect(await answerOf(framework, requestOf(), entityOf(1), 'json', { grants })).toMatchObject({ body: '{"a":1}' });
+  });
+
+  test('has the columns of the row of the action, or of one inside', async () => {
+    for (const [isDefault, header] of [
+      [true, 'of read,a'],
+      [false, 'inside,a'],
+    ] as const)
+      expect((await answer(entityOf(1), { format: 'csv', isDefault })).body?.split(/\r?\n/)[0]).toBe(header);
+    const entity = entityOf(1);
+    const bulk = new BulkReply({ count: 1, results: [entity], pagination: {} }, 200, new Map([[entity, read]]));
+    expect((await answer(bulk, { format: 'csv' })).body?.split(/\r?\n/)[0]).toBe('of read,a');
+  });
+
+  test('has a tag after a write of a default action that succeeded', async () => {
+    for (const [status, isDefault, method, etag] of [
+      [200, true, 'PATCH', '"t"'],
+      [201, true, 'POST', '"t"'],
+      [202, true, 'POST', undefined],
+      [201, false, 'POST', undefined],
+      [200, false, 'GET', '"t"'],
+      [201, true, 'GET', undefined],
+    ] as const) {
+      const { headers } = await answer(new JsonReply(entityOf(1), { status }), { isDefault, method });
+      expect([status, isDefault, method, headers.etag]).toEqual([status, isDefault, method, etag]);
+    }
+  });
 });

@@ -169,6 +169,12 @@ describe.each(['GET', 'POST'])('the response to %s shows', (method) => {
       async (it) => ({ count: 1, results: [await find(it, 2)], pagination: {} }),
       'id,title,half,shelf.id,shelf.name\r\n2,two,2,1,left\r\n',
     ],
+    [
+      'a page of a class with subclasses',
+      '/beast',
+      async (it) => ({ count: 1, results: await findBeasts(it, 'tom'), pagination: {} }),
+      'id,name,lives,barks\r\n1,tom,9,\r\n',
+    ],
     ['other values', '/book', () => [{ b: 1, a: 2 }], 'b,a\r\n1,2\r\n'],
     [
       'an entity beside other values',
@@ -209,8 +215,12 @@ test('the response to a write shows computed columns as they are stored', async 
     };
     expect((await ask('POST')).status).toBe(204);
   }
-  result = (it) => it.em.create(Book, { title: 'new', price: 8, shelf: 1 }, { persist: false });
-  expect((await ask('POST')).json).toMatchObject({ title: 'new', shelf: { id: 1, name: 'left' } });
+  const create = (it: Any) => it.em.create(Book, { title: 'new', price: 8, shelf: 1 }, { persist: false });
+  const created = { title: 'new', shelf: { id: 1, name: 'left' } };
+  result = create;
+  expect((await ask('POST')).json).toMatchObject(created);
+  result = async (it) => [await find(it, 1), create(it)];
+  expect((await ask('POST')).json).toMatchObject([book(1), created]);
 });
 
 describe('the ETag', () => {
