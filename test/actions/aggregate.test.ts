@@ -28,7 +28,10 @@ const api: Any = {
   api: { pagination: { itemsPerPage: 50, maxItemsPerPage: 200, maxOffset: 0 } },
   overrides: new Set(),
   restricts: false,
-  guardOf: () => ({ check: step('check') }),
+  guardOf: (...given: unknown[]) => {
+    steps.push(['guardOf', ...given]);
+    return { check: step('check') };
+  },
   grantsOf: (...given: unknown[]) => {
     steps.push(['grantsOf', ...given]);
     return { ofCollection: step('ofCollection') };
@@ -46,7 +49,10 @@ async function run(format: string, query: object = {}) {
   withParameters((() => undefined) as Any, { names: ['year'], read: () => ({}) } as Any).beforeBody?.(request);
   const sent: string[] = [];
   const reply: Any = { header: (name: string, value: string) => sent.push(`${name}: ${value}`) };
-  const body = await handler(request, reply).catch((error: Any) => error.code ?? error.message);
+  const body = await handler(request, reply).catch((error: Any) => {
+    sent.push(error.message);
+    return error.code ?? error.message;
+  });
   return { body, request, sent };
 }
 
@@ -82,6 +88,7 @@ test('a page of groups is sent, once access to the list was granted', async () =
   expect(sent).toEqual(['etag: "t"', 'content-type: application/json; charset=utf-8']);
   expect(steps.slice(0, -1)).toEqual([
     ['grantsOf', '_index', 'HEAD'],
+    ['guardOf', '_index', 'HEAD'],
     ['check', null, null, request],
     ['ofCollection', request],
     ['listOf', '_index', groups],
@@ -92,7 +99,7 @@ test('a page of groups is sent, once access to the list was granted', async () =
   results.check = new Error('denied');
   steps = [];
   expect((await run('json')).body).toBe('denied');
-  expect(steps.map(([name]) => name)).toEqual(['grantsOf', 'check']);
+  expect(steps.map(([name]) => name)).toEqual(['grantsOf', 'guardOf', 'check']);
 });
 
 test('a page has at most as many groups as the list permits', async () => {
@@ -111,5 +118,6 @@ test('an export has all groups, if the list permits as many', async () => {
   expect((await run('csv', { page: '2' })).body).toBe('invalid_parameter');
   expect((await run('csv', { items_per_page: '1' })).body).toBe('invalid_parameter');
   results.page = Promise.resolve({ count: 3, results: '' });
-  expect((await run('csv')).body).toBe('aggregate_too_large');
+  const refused = await run('csv');
+  expect([refused.body, refused.sent]).toEqual(['aggregate_too_large', [expect.stringContaining('2')]]);
 });

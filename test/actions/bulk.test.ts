@@ -114,6 +114,7 @@ describe('a list is rejected', () => {
       expect(await failure(method, undefined)).toEqual(['invalid_list', undefined, message('it is missing')]);
       for (const other of [{}, null, 'text'])
         expect(await failure(method, other)).toEqual(['invalid_list', undefined, message('it is not a list')]);
+      expect((await failure(method, [1])).slice(0, 2)).toEqual(['invalid_list', 0]);
       expect(await failure(method, [{}, 1, 2])).toEqual(['invalid_list', 1, message('an item is not an object')]);
       expect(await failure(method, [{}, {}, {}, {}])).toEqual(['too_many_items', undefined, message('3')]);
       expect((await failure(method, [], { query: { a: '1' } }))[0]).toBe('unknown_parameter');
@@ -204,7 +205,8 @@ describe('rows are changed', () => {
       { id: 2, name: 'b' },
       { id: '1', name: 'a', _if_match: '*' },
     ];
-    const { reply, request } = run('PATCH', items);
+    const fetching = { ...api, overrides: new Set([...api.overrides, 'afterFetch']) };
+    const { reply, request } = run('PATCH', items, { of: fetching });
     const answer = await reply;
     expect(answer).toBeInstanceOf(BulkReply);
     expect([answer.status, answer.value.count, answer.value.results.map(({ id }: Any) => id)]).toEqual([200, 2, [2, 1]]);
@@ -219,6 +221,15 @@ describe('rows are changed', () => {
       ['owner', 'center'],
     ]);
     expect(steps).toContainEqual(['itemGuardOf', 'PATCH']);
+    expect(steps.filter(([name]) => name === 'grantsOf').map(([, ...each]) => each)).toEqual([
+      ['_index', 'PATCH'],
+      ['_index', 'PATCH'],
+    ]);
+    for (const name of ['afterFetch', 'beforeValidation'])
+      expect(steps.filter((each) => each[0] === name).map(([, action, item]: Any) => [action, item.params.id])).toEqual([
+        ['_entity', '2'],
+        ['_entity', '1'],
+      ]);
     const checks = steps.filter(([name]) => name === 'check') as Any[];
     expect(checks.map(([, subject, , item]) => [subject.id, item.params, item.headers])).toEqual([
       [2, { x: 'y', id: '2' }, {}],
@@ -232,11 +243,11 @@ describe('rows are changed', () => {
     ]);
     expect(updates.map((update) => groupsOf(update[4].request, mapper))).toEqual([own, own]);
     const hooks = steps.filter(([name]) => ['afterCommit', 'beforeSerialize'].includes(name as string)) as Any[];
-    expect(hooks.map(([name, action, , value]) => [name, action, value.id])).toEqual([
-      ['afterCommit', '_entity', 2],
-      ['afterCommit', '_entity', 1],
-      ['beforeSerialize', '_entity', 2],
-      ['beforeSerialize', '_entity', 1],
+    expect(hooks.map(([name, action, item, value]) => [name, action, item.params.id, value.id])).toEqual([
+      ['afterCommit', '_entity', '2', 2],
+      ['afterCommit', '_entity', '1', 1],
+      ['beforeSerialize', '_entity', '2', 2],
+      ['beforeSerialize', '_entity', '1', 1],
     ]);
   });
 
@@ -282,9 +293,13 @@ describe('rows are removed', () => {
     expect([answer instanceof BulkReply, answer.value, answer.status]).toEqual([true, undefined, 204]);
     expect(steps.find(([name]) => name === 'store remove')?.slice(1, 4)).toEqual([request, [2, 1], null]);
     expect(steps.filter(([name]) => name === 'check').map(([, subject]: Any) => subject.id)).toEqual([2, 1]);
-    expect(steps.filter(([name]) => name === 'afterCommit').map(([, action, , entity]: Any) => [action, entity.id])).toEqual([
-      ['_entity', 2],
-      ['_entity', 1],
+    expect(
+      steps
+        .filter(([name]) => name === 'afterCommit')
+        .map(([, action, item, entity]: Any) => [action, item.params.id, entity.id]),
+    ).toEqual([
+      ['_entity', '2', 2],
+      ['_entity', '1', 1],
     ]);
     expect(names()).not.toContain('beforeSerialize');
   });

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defineEntity, type EntityMetadata, type EntityProperty, p } from '@mikro-orm/core';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { Step } from '../../src/database/writer.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
@@ -37,8 +37,14 @@ const Revised = defineEntity({
 });
 const Pair = defineEntity({
   name: 'Pair',
-  properties: { a: p.integer().primary(), b: p.integer().primary(), name: p.string() },
-} as Any);
+  properties: {
+    a: p.integer().primary(),
+    b: p.integer().primary(),
+    name: p.string(),
+    tags: () => p.manyToMany(Tag),
+    pairs: () => p.manyToMany(Pair),
+  },
+} as Any) as Any;
 /** Its version changes when the database clears its reference. */
 const Note = defineEntity({
   name: 'Note',
@@ -66,6 +72,8 @@ database.exec(`pragma foreign_keys = on;
   create table revised (id integer primary key, name text, num integer, revision integer default 1);
   create table revised_tags (revised_id integer, tag_id integer references tag (id), primary key (revised_id, tag_id));
   create table pair (a integer, b integer, name text, primary key (a, b));
+  create table pair_tags (pair_a integer, pair_b integer, tag_id integer, primary key (pair_a, pair_b, tag_id));
+  create table pair_pairs (pair_1_a integer, pair_1_b integer, pair_2_a integer, pair_2_b integer, primary key (pair_1_a, pair_1_b, pair_2_a, pair_2_b));
   create table note (id integer primary key, item_id integer references item (id) on delete set null, revision integer);`);
 const rowsOf = (sql: string): Any[] => database.prepare(sql).all();
 
@@ -100,7 +108,8 @@ const step = (text: string, parameters: readonly unknown[]) => ({ statement: { t
 const readOf = (table: string): Any => ({
   keyParameters: (id: unknown) => valuesOf(id),
   afterwards: (text: string, parameters: unknown[]) => [step(`${text} returning *`, parameters)],
-  byKey: (id: unknown) => step(`select * from ${table} where id = ?1`, valuesOf(id)),
+  byKey: (id: unknown) =>
+    step(`select * from ${table} where ${table === 'pair' ? 'a = ?1 and b = ?2' : 'id = ?1'}`, valuesOf(id)),
 });
 const changesOf = (name: string) =>
   new RowChanges(
@@ -139,7 +148,7 @@ const query = (name: string): Any => mapper.em.fork().createQueryBuilder(name as
 
 beforeEach(() => {
   sent = [];
-  database.exec(`delete from note; delete from item_tags; delete from revised_tags; delete from item; delete from revised; delete from pair; delete from tag;
+  database.exec(`delete from note; delete from item_tags; delete from revised_tags; delete from item; delete from revised; delete from pair; delete from pair_tags; delete from pair_pairs; delete from tag;
     insert into tag values (1, 'red', 1), (2, 'blue', 0);
     insert into item values (1, 'one', 1, null, null), (2, 'two', 2, 1, null), (3, 'three', 3, 2, null);
     insert into revised values (1, 'one', 1, 1), (2, 'two', 2, 1);
@@ -288,4 +297,91 @@ test('a row with a composite key is changed and removed by all of its parts', as
     [1, 1, 'one'],
     [2, 1, 'three'],
   ]);
+});
+
+test('rows with composite keys are linked by all of their parts', async () => {
+  const linksOf = (property: string, target: string) => {
+    const pivot = pivotOf(mapper, metaIn('Pair').properties[property as never]);
+    return new RowLinks(mapper, metaIn(target), pivot, { items: readOf(target.toLowerCase()), owners: pair, writer });
+  };
+  const rowsIn = (table: string) => rowsOf(`select * from ${table}`).map((each) => Object.values(each));
+  const owner = CompositeKey.of(1, 2);
+  const tags = linksOf('tags', 'Tag');
+  expect(await tags.change('add', owner, 2, condition(), reading, seenTags('blue'))).toEqual([2, 'blue', 0]);
+  expect(rowsIn('pair_tags')).toEqual([[1, 2, 2]]);
+  expect(await tags.change('remove', CompositeKey.of(1, 1), 2, condition(), reading, 'all')).toEqual([2, 'blue', 0]);
+  expect(rowsIn('pair_tags')).toEqual([[1, 2, 2]]);
+  expect(await tags.change('remove', owner, 2, condition(), reading, 'all')).toEqual([2, 'blue', 0]);
+  expect(rowsIn('pair_tags')).toEqual([]);
+  const pairs = linksOf('pairs', 'Pair');
+  const item = CompositeKey.of(2, 1);
+  expect(await pairs.change('add', owner, item, condition(), reading, 'all')).toEqual([2, 1, 'three']);
+  expect(rowsIn('pair_pairs')).toEqual([[1, 2, 2, 1]]);
+  await pairs.change('remove', owner, CompositeKey.of(1, 1), condition(), reading, 'all');
+  expect(rowsIn('pair_pairs')).toEqual([[1, 2, 2, 1]]);
+  await pairs.change('remove', owner, item, condition(), reading, 'all');
+  expect(rowsIn('pair_pairs')).toEqual([]);
+});
+
+describe('on PostgreSQL', () => {
+  let other: Awaited<ReturnType<typeof createMapper>>;
+  beforeAll(async () => {
+    const database = { url: 'postgresql://nobody@127.0.0.1:1/none', statementTimeout: 0, replicas: [] as unknown };
+    other = await createMapper(database as DatabaseDeclaration, {
+      entities: [Tag, Item, Revised, Pair, Note] as Any,
+      directory: '.',
+    });
+  });
+  afterAll(() => other.close());
+  const meta = (name: string) =>
+    [...other.getMetadata().getAll().values()].find(({ className }) => className === name) as EntityMetadata;
+  const steps: Any[] = [];
+  const noting: Any = {
+    change: async (given: Step[]) => {
+      steps.splice(0, steps.length, ...given);
+      return [['row']];
+    },
+  };
+  const items: Any = {
+    ...readOf('item'),
+    isWide: true,
+    reading: (where: string[], ...given: unknown[]) => {
+      expect(given).toEqual([3, reading]);
+      return { sql: `select items where ${where.join(' and ')}`, params: ['shown'] };
+    },
+  };
+  const changesOn = (name: string) => new RowChanges(other, meta(name), { read: items, sort: [] } as Any, noting);
+
+  test.each([
+    [
+      'add',
+      /_change as \(insert into "item_tags" .* from _owner as o, "tag" as i where i."id" = \$2 on conflict .* do nothing\)/,
+    ],
+    ['remove', /_change as \(delete from "item_tags" where .* in \(select key0 from _owner\) and "tag_id" = \$2\)/],
+  ] as const)('one statement locks the owner, changes the link and reads the item: %s', async (what, change) => {
+    const pivot = pivotOf(other, meta('Item').properties['tags' as never]);
+    const links = new RowLinks(other, meta('Tag'), pivot, { items, owners: changesOn('Item'), writer: noting });
+    const plain = { ...condition(null, [5]), em: () => other.em.fork() };
+    expect(await links.change(what, 1, 2, plain, reading, 'all')).toEqual(['row']);
+    const [{ parameters, statement }] = steps;
+    expect([steps.length, parameters.map(String), statement.wide]).toEqual([1, ['1', '2', '5', 'shown'], true]);
+    expect(statement.text).toMatch(/^with _owner as \(select .* from "item" as e where .* for no key update.*\), _change as/);
+    expect(statement.text).toMatch(change);
+    expect(statement.text).toMatch(/ select items where e."id" = \$2 and exists \(select 1 from _owner\)$/);
+  });
+
+  test('a parameter that is used more than once, or outside of a column, has a type', async () => {
+    const textOf = async (write: (changes: RowChanges) => unknown, name = 'Item') => {
+      await write(changesOn(name));
+      return steps[0].statement.text;
+    };
+    const columns = [column('name', 'new'), tagged(2)];
+    expect(await textOf((it) => it.update(1, columns, condition(), reading, none))).toContain(
+      'set "name" = $2, "tag_id" = $3::integer where',
+    );
+    expect(await textOf((it) => it.update(1, [column('name', 'new')], condition(), reading, none), 'Revised')).toContain(
+      'set "name" = $2::text, "revision" = case when',
+    );
+    expect(await textOf((it) => it.insert([column('name', 'new')], reading, none))).toContain('values ($1::text)');
+  });
 });
