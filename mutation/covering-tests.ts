@@ -29,6 +29,7 @@ const covering: Readonly<Record<string, string>> = {
   'actions/start/grants-for.ts': 'actions/grants-for',
   'actions/start/visibility-rule.ts': 'actions/visibility-rule',
   'actions/tagged.ts': 'actions/tagged',
+  'store/handler-transaction.ts': 'store/handler-transaction',
   'store/link-store.ts': 'store/link-store',
   'store/request-state.ts': 'store/request-state',
   'store/row-changes.ts': 'store/row-changes',

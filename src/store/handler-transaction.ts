@@ -92,11 +92,12 @@ class WriteGate {
 
   async end(how: 'commit' | 'rollback'): Promise<void> {
     const transaction = await this.#begun?.catch(() => null);
-    await this.#last.catch(() => undefined);
     const isLocked = await this.#rowLocked?.then(
       () => true,
       () => false,
     );
+    // a handler may not wait for a write that waits for the lock
+    await this.#last.catch(() => undefined);
     this.#remove();
     if (!transaction) return;
     if (how === 'commit' && isLocked) await transaction.commit();

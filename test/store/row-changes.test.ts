@@ -301,7 +301,7 @@ test('a row with a composite key is changed and removed by all of its parts', as
 
 test('rows with composite keys are linked by all of their parts', async () => {
   const linksOf = (property: string, target: string) => {
-    const pivot = pivotOf(mapper, metaIn('Pair').properties[property as never]);
+    const pivot = pivotOf(mapper, metaIn('Pair').properties[property as never] as Any);
     return new RowLinks(mapper, metaIn(target), pivot, { items: readOf(target.toLowerCase()), owners: pair, writer });
   };
   const rowsIn = (table: string) => rowsOf(`select * from ${table}`).map((each) => Object.values(each));
@@ -359,7 +359,7 @@ describe('on PostgreSQL', () => {
     ],
     ['remove', /_change as \(delete from "item_tags" where .* in \(select key0 from _owner\) and "tag_id" = \$2\)/],
   ] as const)('one statement locks the owner, changes the link and reads the item: %s', async (what, change) => {
-    const pivot = pivotOf(other, meta('Item').properties['tags' as never]);
+    const pivot = pivotOf(other, meta('Item').properties['tags' as never] as Any);
     const links = new RowLinks(other, meta('Tag'), pivot, { items, owners: changesOn('Item'), writer: noting });
     const plain = { ...condition(null, [5]), em: () => other.em.fork() };
     expect(await links.change(what, 1, 2, plain, reading, 'all')).toEqual(['row']);

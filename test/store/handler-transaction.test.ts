@@ -1,0 +1,204 @@
+import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createMapper } from '../../src/database/create-mapper.ts';
+import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
+import { RowChanged, readVersion } from '../../src/query/rows/row-version.ts';
+import { inHandlerTransaction, writingMethods } from '../../src/store/handler-transaction.ts';
+import { RequestState } from '../../src/store/request-state.ts';
+import { inTransaction } from '../../src/store/transaction.ts';
+
+type Any = any;
+
+const Item: Any = defineEntity({ name: 'Item', properties: { id: p.integer().primary(), name: p.string() } });
+const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
+  entities: [Item],
+  directory: '.',
+});
+const [meta] = [...mapper.getMetadata().getAll().values()] as [EntityMetadata];
+const execute = (sql: string): Promise<Any[]> => mapper.em.fork().execute(sql) as never;
+const names = async () => (await execute('select name from item order by id')).map(({ name }) => name);
+
+beforeAll(() => execute('create table item (id integer primary key, name text not null)'));
+afterAll(() => mapper.close());
+beforeEach(async () => {
+  await execute('delete from item');
+  await execute("insert into item values (1, 'one'), (2, 'two')");
+});
+
+const isFailure = (result: unknown) => result === 'failed';
+const thrown = (promise: Promise<unknown>): Promise<Any> =>
+  promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+interface Options {
+  readonly key?: number;
+  readonly version?: readonly unknown[] | null;
+  readonly rereads?: boolean;
+}
+
+/** Runs a handler on the first row, with the version that was checked. */
+async function run(handle: (em: Any) => unknown, { key = 1, rereads = false, version }: Options = {}) {
+  const state = new RequestState({} as Any, mapper);
+  const checked = version === undefined ? await readVersion(mapper, mapper.em.fork() as Any, meta, 1) : version;
+  const admission: Any = { action: 'work', key, restriction: null, found: { version: checked } };
+  state.rereads = rereads;
+  const { em } = state;
+  try {
+    return await inHandlerTransaction({ admission, isFailure, mapper, meta, state }, () => handle(em));
+  } finally {
+    expect(em.isInTransaction()).toBe(false);
+    for (const method of [...writingMethods, 'execute', 'createQueryBuilder']) expect(Object.hasOwn(em, method)).toBe(false);
+  }
+}
+
+const rename = (em: Any, name: string, id = 1) => em.nativeUpdate(Item, { id }, { name });
+
+/** Every way to write, and the names after it. */
+const writes: [string, (em: Any) => unknown, string[]][] = [
+  ['flush', async (em) => em.assign(await em.findOne(Item, 1), { name: 'new' }) && em.flush(), ['new', 'two']],
+  [
+    'transactional',
+    (em) => em.transactional(async (inner: Any) => inner.assign(await inner.findOne(Item, 1), { name: 'new' })),
+    ['new', 'two'],
+  ],
+  [
+    'begin and commit',
+    async (em) => {
+      await em.begin();
+      await rename(em, 'new');
+      await em.commit();
+    },
+    ['new', 'two'],
+  ],
+  ['insert', (em) => em.insert(Item, { id: 3, name: 'three' }), ['one', 'two', 'three']],
+  ['insertMany', (em) => em.insertMany(Item, [{ id: 3, name: 'three' }]), ['one', 'two', 'three']],
+  ['nativeDelete', (em) => em.nativeDelete(Item, { id: 2 }), ['one']],
+  ['nativeUpdate', (em) => rename(em, 'new'), ['new', 'two']],
+  ['upsert', (em) => em.upsert(Item, { id: 1, name: 'new' }), ['new', 'two']],
+  ['upsertMany', (em) => em.upsertMany(Item, [{ id: 1, name: 'new' }]), ['new', 'two']],
+  ['execute', (em) => em.execute("update item set name = 'new' where id = 1"), ['new', 'two']],
+  ['a query builder', (em) => em.createQueryBuilder(Item).update({ name: 'new' }).where({ id: 1 }).execute(), ['new', 'two']],
+];
+
+describe.each(writes)('a handler that writes with %s', (_, write, after) => {
+  test('does so in one transaction on the locked row, which is committed', async () => {
+    const result = await run(async (em) => {
+      expect(em.isInTransaction()).toBe(false);
+      await write(em);
+      expect(em.isInTransaction()).toBe(true);
+      return 'done';
+    });
+    expect([result, await names()]).toEqual(['done', after]);
+  });
+
+  test('writes nothing if it fails', async () => {
+    const work = async (em: Any) => {
+      await write(em);
+      return 'failed';
+    };
+    expect([await run(work), await names()]).toEqual(['failed', ['one', 'two']]);
+    const error = new Error('broken');
+    const breaking = async (em: Any) => {
+      await write(em);
+      throw error;
+    };
+    expect([await thrown(run(breaking)), await names()]).toEqual([error, ['one', 'two']]);
+  });
+
+  test('writes nothing if the row was changed since the check, even if the handler ignores that', async () => {
+    for (const catches of [true, false]) {
+      const work = async (em: Any) => {
+        const error = await thrown((async () => write(em))());
+        expect(error).toBeInstanceOf(RowChanged);
+        if (!catches) throw error;
+        return 'done';
+      };
+      expect(await thrown(run(work, { version: [1, 'other'] }))).toBeInstanceOf(RowChanged);
+      expect(await names()).toEqual(['one', 'two']);
+    }
+  });
+});
+
+test('a handler that only reads begins no transaction', async () => {
+  const reads: ((em: Any) => unknown)[] = [
+    (em) => em.findOne(Item, 1),
+    (em) => em.execute('select 1'),
+    (em) => em.execute('\n  EXPLAIN select 1'),
+    (em) => em.execute('pragma user_version'),
+    (em) => em.createQueryBuilder(Item).select('*').execute(),
+    (em) => em.createQueryBuilder(Item).count().execute(),
+  ];
+  for (const read of reads) {
+    const work = async (em: Any) => {
+      await read(em);
+      expect(em.isInTransaction()).toBe(false);
+      return 'done';
+    };
+    // not even if its row has changed
+    expect(await run(work, { version: [1, 'other'] })).toBe('done');
+  }
+  expect(await run(() => 'failed')).toBe('failed');
+});
+
+test('a row that is gone returns 404 from the first write', async () => {
+  expect((await thrown(run((em) => rename(em, 'new', 2), { key: 9 }))).code).toBe('entity_not_found');
+  expect(await names()).toEqual(['one', 'two']);
+});
+
+test('a handler that rereads the row, or whose row was not checked, decides itself', async () => {
+  await run((em) => rename(em, 'first'), { version: [1, 'other'], rereads: true });
+  await run((em) => rename(em, 'second', 2), { version: null });
+  expect(await names()).toEqual(['first', 'second']);
+});
+
+test('writes at the same time run one after another, and writes within them at once', async () => {
+  const order: string[] = [];
+  await run(async (em) => {
+    const item = await em.findOne(Item, 1);
+    await Promise.all([
+      em.transactional(async () => {
+        order.push('begun');
+        item.name = 'new';
+        await em.flush();
+        order.push('flushed');
+      }),
+      thrown(em.insert(Item, { id: 1, name: 'same key' })).then((error) => order.push(error ? 'failed' : 'inserted')),
+      em.insert(Item, { id: 3, name: 'three' }).then(() => order.push('inserted')),
+    ]);
+  });
+  expect([...order].sort()).toEqual(['begun', 'failed', 'flushed', 'inserted']);
+  expect(await names()).toEqual(['new', 'two', 'three']);
+});
+
+test('a write that the handler does not wait for is part of the transaction', async () => {
+  await run((em) => {
+    void rename(em, 'new');
+    return 'done';
+  });
+  expect(await names()).toEqual(['new', 'two']);
+});
+
+describe('within a transaction around the request', () => {
+  async function runWithin(version: readonly unknown[], handle: (em: Any) => unknown) {
+    const state = new RequestState({} as Any, mapper);
+    const admission: Any = { action: 'work', key: 1, restriction: null, found: { version } };
+    return inTransaction(state.em, async () => {
+      const result = await inHandlerTransaction({ admission, isFailure, mapper, meta, state }, () => handle(state.em));
+      expect(state.em.isInTransaction()).toBe(true);
+      return result;
+    });
+  }
+
+  test('the row is locked first, and the handler takes part in that transaction', async () => {
+    expect(await runWithin([1, 'one'], (em) => rename(em, 'new').then(() => 'failed'))).toBe('failed');
+    expect(await names()).toEqual(['new', 'two']);
+  });
+
+  test('the handler does not run if the row has changed', async () => {
+    let calls = 0;
+    expect(await thrown(runWithin([1, 'other'], () => calls++))).toBeInstanceOf(RowChanged);
+    expect(calls).toBe(0);
+  });
+});
