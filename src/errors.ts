@@ -112,6 +112,11 @@ export const catalogue = entries({
     title: 'Response too large',
     detail: 'the response would exceed {limit} bytes; request fewer items (items_per_page) or fewer fields, or use an export',
   },
+  written_response_too_large: {
+    status: 413,
+    title: 'Written, but response too large',
+    detail: 'the change was written, but the response would exceed {limit} bytes; do not repeat the request',
+  },
   invalid_idempotency_key: {
     status: 400,
     title: 'Invalid idempotency key',

@@ -2,7 +2,9 @@ import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/c
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
+import { TooLargeError } from '../database/too-large.ts';
 import type { Format } from '../declaration/types.ts';
+import { problem } from '../errors.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type ActiveGroups, groupsKey } from '../model/groups.ts';
@@ -108,7 +110,7 @@ export async function answerOf(
   if (rows && !(groups ? grants.named(groups) : grants).fixed) rows.groups = groups ? 'named by code' : groupsKey(active);
   if (value instanceof FoundRow) {
     rows?.returned.push([(model as EntityMetadata).className, String(value.key)]);
-    const shown = written(await value.json(), format, () =>
+    const shown = written(await jsonOf(value, request, state), format, () =>
       csvColumns(framework.serializer(active).planFor(model as EntityMetadata)),
     );
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
@@ -118,7 +120,7 @@ export async function answerOf(
   }
   if (value instanceof FoundRows) {
     for (const { key } of value.rows) rows?.returned.push([(model as EntityMetadata).className, String(key)]);
-    const items = `[${await value.json()}]`;
+    const items = `[${await jsonOf(value, request, state)}]`;
     const shown = isExport(format)
       ? written(items, format, () => csvColumns(framework.serializer(active).planFor(model as EntityMetadata)))
       : await rewritePage(format, `{"count":${value.rows.length},"results":${items}}`);
@@ -155,6 +157,16 @@ export async function answerOf(
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
   const tag = ownTag(headers) ?? (await tagOf(framework, body, value, model));
   return isRead ? taggedResponse(request, answer, tag) : writtenResponse(framework, request, answer, tag);
+}
+
+/** The JSON of rows. Reading what they embed can fail after they were written: then the caller learns that they were. */
+async function jsonOf(rows: FoundRow | FoundRows, { method }: ApiRequest, state: RequestState): Promise<string> {
+  try {
+    return await rows.json();
+  } catch (error) {
+    if (!(error instanceof TooLargeError) || !writes(method) || state.isInTransaction) throw error;
+    throw problem('written_response_too_large', { limit: error.limit }, { cause: error });
+  }
 }
 
 /** The groups of a response: those of the request, or groups of its own as far as their roles are granted. */

@@ -954,6 +954,19 @@ describe('a full disk', () => {
   });
 });
 
+const Box = defineEntity({
+  name: 'Box',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    notes: () => p.oneToMany(Note).mappedBy('box').groups('read'),
+  },
+});
+const Note = defineEntity({
+  name: 'Note',
+  properties: { id: p.integer().primary(), text: p.text().groups('read'), box: () => p.manyToOne(Box) },
+});
+
 /** A list whose export is not over before it is let go. */
 class HeldController extends ApiController {
   override async afterFetch(): Promise<void> {
@@ -976,9 +989,11 @@ describe.each(databases)('a rejected list request on %s', (database) => {
     const list = { class: 'Thing', base_path: '/asked', filters: { name: ['eq'] }, sort: ['name'], actions: { _index: null } };
     Object.assign(asking.app_main.apis as object, {
       asked: list,
+      box: { class: 'Box', base_path: '/box', actions: { _entity: { methods: { PATCH: true } } } },
       held: { class: 'Thing', base_path: '/held', controller: HeldController, actions: { _index: null } },
     });
-    const options = { ...asking, controllers: [...(asking.controllers ?? []), HeldController] };
+    const models = [...(asking.models ?? []), Box, Note];
+    const options = { ...asking, models, controllers: [...(asking.controllers ?? []), HeldController] };
     await withThings(database, options, async (app) => {
       const asked = async (path: string) => {
         const { status, json } = await sendTo(app, 'GET', path);
@@ -990,6 +1005,14 @@ describe.each(databases)('a rejected list request on %s', (database) => {
       expect(await asked('/asked.json?or[0][name]=a&or[1][name]=b')).toEqual([400, 'too_many_groups']);
       await sendTo(app, 'POST', '/thing.json', { json: { name: 'large', data: 'x'.repeat(2048) } });
       expect(await asked('/asked.json')).toEqual([413, 'response_too_large']);
+      const em = app.application.mapper.em.fork();
+      await em.execute("insert into box (id, name) values (1, 'a')");
+      // SQLite reads them in a thread, where their size is limited
+      const numbers = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 6000)';
+      await em.execute(`insert into note (id, text, box_id) ${numbers} select i, '${'x'.repeat(4096)}', 1 from n`);
+      const boxed = await sendTo(app, 'PATCH', '/box/1.json', { json: { name: 'b' } });
+      expect([boxed.status, boxed.json.code]).toEqual([413, 'written_response_too_large']);
+      expect(await em.execute('select name from box')).toEqual([{ name: 'b' }]);
       const open = closeGate();
       const held = app.request('GET', '/held.csv');
       await until(() => workGate.asked === 1);

@@ -110,9 +110,9 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     await em.execute(
       `insert into pet (id, name, owner_id) select i + ${pets}, 'pet "' || i || '"', 3 from (${numbers}) as numbers where i <= 5000`,
     );
-    const long = 'x'.repeat(250);
+    const long = 'x'.repeat(255);
     await em.execute(
-      `insert into pet (id, name, owner_id) select i + 50000, '${long}', 4 from (${numbers}) as numbers where i <= 9900`,
+      `insert into pet (id, name, owner_id) select i + 50000, '${long}', 4 from (${numbers}) as numbers where i <= 9990`,
     );
     await em.execute('insert into visit (id, pet_id) values (1, 5), (2, 5), (3, 29999), (4, 30005)');
   });
@@ -200,6 +200,20 @@ describe.each(databases)('an entity with many embedded rows on %s', (kind) => {
     expect(await em.execute('select name from owner order by id')).toEqual(
       ['Ada', 'Grace', 'Barbara', 'Margaret'].map((name) => ({ name })),
     );
+  });
+
+  test('is written if the response to statements would be too large, which the response says; with a key it is not', async () => {
+    const names = async () => {
+      const rows = await app.application.mapper.em.fork().execute('select name from owner where id = 4');
+      return rows.map(({ name }) => name);
+    };
+    const patched = (name: string, headers = {}) => app.request('PATCH', '/owner/4.json', { json: { name }, headers });
+    const keyed = (await patched('Keyed', { 'idempotency-key': 'too-large' })).json;
+    expect([keyed.status, keyed.code, await names()]).toEqual([413, 'response_too_large', ['Margaret']]);
+    const { json } = await patched('Written');
+    expect([json.status, json.code, await names()]).toEqual([413, 'written_response_too_large', ['Written']]);
+    expect((await app.request('GET', '/owner/4.json')).json).toMatchObject({ status: 413, code: 'response_too_large' });
+    await patched('Margaret');
   });
 
   test('is rejected if more than 10,000 entities would be read', async () => {
