@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { columnsOfValues, csvHeader, csvRowWriter, csvText } from '../../src/serialization/csv.ts';
-import { compileCsvRowWriter } from '../../src/serialization/csv-row-writer.ts';
+import { compileCsvRowWriter, compilePacedCsvRowWriter } from '../../src/serialization/csv-row-writer.ts';
 import { rewriteJson } from '../../src/serialization/formats.ts';
+import { compileRowWriter, type PacedRowWriter } from '../../src/serialization/row-writer.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 
 /** The characters of Unicode that match an expression. */
@@ -119,6 +120,41 @@ describe('a CSV cell', () => {
 });
 
 describe('CSV rows', () => {
+  test('with lists of rows are the same with pauses, whatever the lists hold and however long they are', () => {
+    const kind = { kind: 'string', length: null, fixed: false } as never;
+    const many = { kind: 'to-many', name: 'many', source: 0, columns: [0] } as const;
+    const value = (column: number) => ({ kind: 'value', name: `c${column}`, column, value: kind }) as const;
+    const whole = { presence: null, discriminator: null, variants: [{ type: null, fields: [value(0), many] }] };
+    // rows of a class, with an object for code of the model
+    const instance = () => ({});
+    const other = { presence: 1, discriminator: 1, variants: [{ type: 'a', fields: [many, value(0)], instance }] };
+    const item = { presence: null, discriminator: null, variants: [{ type: null, fields: [value(0)] }] };
+    const empty = { presence: null, discriminator: null, variants: [{ type: null, fields: [] }] };
+    const texts = fc.array(fc.string({ unit: fc.constantFrom(...'a",\r\n=é') }), { maxLength: 5 });
+    const key = fc.constantFrom('k', 'none');
+    fc.assert(
+      fc.property(texts, fc.integer({ min: 0, max: 3 }), key, fc.constantFrom('a', 'b', null), (some, times, owner, type) => {
+        const rows = Array.from({ length: times * 100 }, () => some.map((text) => [text])).flat();
+        const byKey = [new Map(rows.length > 0 ? [['k', rows]] : [])];
+        for (const object of [whole, other]) {
+          for (const inner of [item, empty]) {
+            const writers = [compileRowWriter(inner, 'text')];
+            const columns = object === whole ? [['c0'], ['many']] : [['many']];
+            const row = [owner, type];
+            const paced = compilePacedCsvRowWriter(object, columns, 'text') as PacedRowWriter;
+            const writing = paced(row, byKey, writers, undefined, undefined, [null]);
+            let step = writing.next();
+            let pauses = 0;
+            for (; !step.done; step = writing.next()) pauses++;
+            expect(step.value).toBe(compileCsvRowWriter(object, columns, 'text')(row, byKey, writers));
+            const isWritten = owner === 'k' && (object === whole || type === 'a');
+            expect(pauses).toBe(isWritten ? Math.ceil(rows.length / 128) : 0);
+          }
+        }
+      }),
+    );
+  });
+
   test('of values without a plan have every column that occurs, nested ones by their path', () => {
     const values = [{ a: 1, b: { c: null, d: [1, 'x'] } }, { e: true, b: { c: 'x' } }, 'bare'];
     const columns = columnsOfValues(values);
