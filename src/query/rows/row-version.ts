@@ -28,7 +28,11 @@ export function versionColumns(mapper: Mapper, meta: EntityMetadata, alias: stri
     rowVersion ? [`${from}.${rowVersion}`] : columnsOf(own).map((name) => `${from}.${quoted(mapper, name)}`);
   return [
     ...columnsIn(root, alias),
-    ...further.map((own) => subselect(mapper, meta, own, alias, textOf(columnsIn(own, 'part')))),
+    ...further.flatMap((own) => {
+      const columns = columnsIn(own, 'part');
+      // a class can have no columns of its own
+      return columns.length > 0 ? subselect(mapper, meta, own, alias, textOf(columns)) : [];
+    }),
   ];
 }
 
