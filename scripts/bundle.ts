@@ -81,9 +81,8 @@ export async function bundle(directory: string, exported: Readonly<Record<string
   const { output } = await bundled.write({
     dir: join(directory, 'lib'),
     format: 'esm',
-    minify: true,
-    // names of classes are shown to users
-    keepNames: true,
+    // names of classes are shown to users; source maps say where a function is
+    minify: { compress: { keepNames: classNames }, mangle: { keepNames: classNames } },
     comments: false,
     sourcemap: true,
     sourcemapExcludeSources: true,
@@ -106,6 +105,8 @@ export async function bundle(directory: string, exported: Readonly<Record<string
   writeFileSync(join(directory, 'lib', 'LICENSES.txt'), packages.map(licenseOf).join('\n'));
   return packages.map((folder) => folder.slice(folder.lastIndexOf('/node_modules/') + '/node_modules/'.length));
 }
+
+const classNames = { class: true, function: false };
 
 /** Where the statements of a module begin, except the first. Node prints the line of an error, which must not be the whole file. */
 function statementsIn(code: string): number[] {
