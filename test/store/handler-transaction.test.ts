@@ -36,13 +36,15 @@ interface Options {
   readonly key?: number;
   readonly version?: readonly unknown[] | null;
   readonly rereads?: boolean;
+  /** Whether the row was read when access was checked. */
+  readonly isRead?: boolean;
 }
 
 /** Runs a handler on the first row, with the version that was checked. */
-async function run(handle: (em: Any) => unknown, { key = 1, rereads = false, version }: Options = {}) {
+async function run(handle: (em: Any) => unknown, { isRead = true, key = 1, rereads = false, version }: Options = {}) {
   const state = new RequestState({} as Any, mapper);
   const checked = version === undefined ? await readVersion(mapper, mapper.em.fork() as Any, meta, 1) : version;
-  const admission: Any = { action: 'work', key, restriction: null, found: { version: checked } };
+  const admission: Any = { action: 'work', key, restriction: null, found: isRead ? { version: checked } : null };
   state.rereads = rereads;
   const { em } = state;
   try {
@@ -79,6 +81,7 @@ const writes: [string, (em: Any) => unknown, string[]][] = [
   ['upsert', (em) => em.upsert(Item, { id: 1, name: 'new' }), ['new', 'two']],
   ['upsertMany', (em) => em.upsertMany(Item, [{ id: 1, name: 'new' }]), ['new', 'two']],
   ['execute', (em) => em.execute("update item set name = 'new' where id = 1"), ['new', 'two']],
+  ['a statement that names one that reads', (em) => em.execute("update item set name = 'select' where id = 1"), ['select', 'two']],
   ['a query builder', (em) => em.createQueryBuilder(Item).update({ name: 'new' }).where({ id: 1 }).execute(), ['new', 'two']],
 ];
 
@@ -143,13 +146,15 @@ test('a handler that only reads begins no transaction', async () => {
 });
 
 test('a row that is gone returns 404 from the first write', async () => {
-  expect((await thrown(run((em) => rename(em, 'new', 2), { key: 9 }))).code).toBe('entity_not_found');
+  const error = await thrown(run((em) => rename(em, 'new', 2), { key: 9 }));
+  expect([error.code, error.message]).toEqual(['entity_not_found', 'no item has this id']);
   expect(await names()).toEqual(['one', 'two']);
 });
 
 test('a handler that rereads the row, or whose row was not checked, decides itself', async () => {
   await run((em) => rename(em, 'first'), { version: [1, 'other'], rereads: true });
-  await run((em) => rename(em, 'second', 2), { version: null });
+  await run((em) => rename(em, 'again', 2), { version: null });
+  await run((em) => rename(em, 'second', 2), { isRead: false });
   expect(await names()).toEqual(['first', 'second']);
 });
 
@@ -170,6 +175,18 @@ test('writes at the same time run one after another, and writes within them at o
   });
   expect([...order].sort()).toEqual(['begun', 'failed', 'flushed', 'inserted']);
   expect(await names()).toEqual(['new', 'two', 'three']);
+});
+
+test('a handler that fails after a rejected write fails for its own reason', async () => {
+  const version = [1, 'other'];
+  const error = new Error('broken');
+  const breaking = async (em: Any) => {
+    await thrown(rename(em, 'new'));
+    throw error;
+  };
+  expect(await thrown(run(breaking, { version }))).toBe(error);
+  expect(await run((em) => thrown(rename(em, 'new')).then(() => 'failed'), { version })).toBe('failed');
+  expect(await names()).toEqual(['one', 'two']);
 });
 
 test('a write that the handler does not wait for is part of the transaction', async () => {
