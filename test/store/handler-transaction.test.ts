@@ -81,7 +81,11 @@ const writes: [string, (em: Any) => unknown, string[]][] = [
   ['upsert', (em) => em.upsert(Item, { id: 1, name: 'new' }), ['new', 'two']],
   ['upsertMany', (em) => em.upsertMany(Item, [{ id: 1, name: 'new' }]), ['new', 'two']],
   ['execute', (em) => em.execute("update item set name = 'new' where id = 1"), ['new', 'two']],
-  ['a statement that names one that reads', (em) => em.execute("update item set name = 'select' where id = 1"), ['select', 'two']],
+  [
+    'a statement that names one that reads',
+    (em) => em.execute("update item set name = 'select' where id = 1"),
+    ['select', 'two'],
+  ],
   ['a query builder', (em) => em.createQueryBuilder(Item).update({ name: 'new' }).where({ id: 1 }).execute(), ['new', 'two']],
 ];
 
