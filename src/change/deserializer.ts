@@ -9,6 +9,7 @@ import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import { LongWork } from '../response/turn.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
+import { assignLong, withoutLongLists } from './long-assign.ts';
 import {
   type NestedField,
   type NestedPlan,
@@ -119,11 +120,13 @@ export class Deserializer {
       const target = field.kind === 'scalar' && field.custom ? (entity as Record<string, unknown>) : assigned;
       target[field.property] = values[field.property];
     }
+    const long = withoutLongLists(entity, assigned);
     scope.em.assign(
       entity as never,
       assigned as never,
       { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never,
     );
+    await assignLong(long);
     return { entity, violations };
   }
 

@@ -153,7 +153,13 @@ async function readByKeys(em: RequestEntityManager, owner: object, association: 
     for (const item of found) byKey.set(String(entityKey(item)), item);
     for (const each of some) items.push(...[byKey.get(String(each)) ?? []].flat());
   }
-  (owner as Record<string, Collection<object>>)[name]?.hydrate(items, true);
+  const list = (owner as Record<string, Collection<object>>)[name];
+  list?.hydrate([], true);
+  for (let from = 0; from < items.length; from += stepSize) {
+    if (work.isDue) await work.pause();
+    list?.add(items.slice(from, from + stepSize) as never);
+  }
+  list?.takeSnapshot(true);
 }
 
 /** The keys of the rows that refer to an entity, in the order of the association. */

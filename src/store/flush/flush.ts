@@ -173,7 +173,9 @@ function isLong(unit: UnitOfWork): boolean {
 }
 
 function isLongList(value: unknown): value is Collection<object> {
-  return value instanceof Collection && value.isInitialized() && value.length > longList;
+  if (!(value instanceof Collection) || !value.isInitialized()) return false;
+  const stored = value.isDirty() ? (value.getSnapshot()?.length ?? 0) : 0;
+  return Math.max(value.length, stored) > longList;
 }
 
 /** Whether the changes of a list are changes of its items, all of which are written. */
