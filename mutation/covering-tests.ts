@@ -17,7 +17,7 @@ const covering: Readonly<Record<string, string>> = {
   'actions/idempotency/byte-budget.ts': 'actions/idempotency',
   'actions/idempotency/idempotency-key.ts': 'actions/idempotency',
   'actions/idempotency/keyed-mutex.ts': 'actions/idempotency',
-  'actions/link.ts': 'actions/admission actions/writing',
+  'actions/link.ts': 'actions/link',
   'actions/list.ts': 'actions/list actions/restriction',
   'actions/parameters.ts': 'actions/request-parameters',
   'actions/precondition.ts': 'actions/precondition',
