@@ -225,7 +225,7 @@ export interface PayloadTooLargeProblem {
   detail: string;
   /** The path of the request. */
   instance: string;
-  code: "body_too_large" | "too_many_items" | "response_too_large" | "bad_request";
+  code: "body_too_large" | "too_many_items" | "response_too_large" | "written_response_too_large" | "bad_request";
 }
 
 export interface Person {

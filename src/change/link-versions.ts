@@ -56,10 +56,13 @@ function isChanged(collection: Collection<object>): boolean {
 function touch(uow: FlushEventArgs['uow'], entity: object): void {
   const wrapped = helper(entity);
   const original = wrapped.__originalEntityData as Record<string, unknown>;
-  const columns = wrapped.__meta.comparableProps.filter(({ name }) => original[name] !== undefined && original[name] !== null);
+  const columns = wrapped.__meta.comparableProps.filter(({ name }) => original[name] !== undefined);
+  const isNull = ({ name }: { name: string }) => original[name] === null;
   // some databases reject an update of a key that they count up by themselves
-  const column = columns.find(({ generated, primary }) => !primary && !generated) ?? columns[0];
-  wrapped.__originalEntityData = { ...original, [String(column?.name)]: undefined } as never;
+  const others = columns.filter(({ generated, primary }) => !primary && !generated);
+  const column = others.find((each) => !isNull(each)) ?? others[0] ?? columns[0];
+  const other = column && isNull(column) ? true : undefined;
+  wrapped.__originalEntityData = { ...original, [String(column?.name)]: other } as never;
   uow.computeChangeSet(entity);
   const change = uow.getChangeSets().find((each) => each.entity === entity);
   if (!change) throw new Error(`${wrapped.__meta.className} cannot be given a new version`);

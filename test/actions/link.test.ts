@@ -180,7 +180,7 @@ describe('a link', () => {
     expect(calls).toEqual([]);
   });
 
-  test('to a row that is gone is 404, without hooks', async () => {
+  test('to a row that is gone returns 404 without calling hooks', async () => {
     await expect(run('POST', { linked: null })).rejects.toMatchObject({ code: 'entity_not_found' });
     expect(names()).toEqual(['change']);
   });

@@ -112,8 +112,10 @@ describe.each(databases)('an explanation on %s', (kind) => {
           expect([explained.status, 409]).toContain(status);
           const read = explained.steps.flatMap((step) => (step.kind === 'statement' ? [step.sql] : []));
           const sent = [...read, ...explained.changes.map(({ sql }) => sql)];
-          if (explained.route?.compiled) expect(app.statements).toEqual(sent);
-          if (explained.route?.compiled) written++;
+          if (explained.route?.compiled) expect(app.statements.slice(0, sent.length)).toEqual(sent);
+          // MikroORM writes bodies that statements cannot
+          if (explained.changes.length > 0) expect(app.statements.length).toBe(sent.length);
+          if (explained.changes.length > 0) written++;
         }
       }),
       { numRuns: Number(process.env.FC_RUNS ?? 125), examples: examples as never, ...casesOn(kind) },

@@ -28,6 +28,23 @@ const Course = defineEntity({
   },
 });
 
+/** A table for each type, and no value but the key that an update could repeat. */
+const Being = defineEntity({
+  name: 'Being',
+  inheritance: 'tpt',
+  abstract: true,
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().nullable().groups('read', 'write'),
+    revision: p.integer().version().groups('read'),
+  },
+} as never);
+const Robot = defineEntity({
+  name: 'Robot',
+  extends: Being,
+  properties: { tags: () => p.manyToMany(Tag).groups('read', 'write') },
+} as never);
+
 /** Has MikroORM remove rows. */
 class HookedController extends ApiController {
   override afterAccessCheck() {}
@@ -41,7 +58,7 @@ describe.each(databases)('rows with a version on %s', (kind) => {
   beforeAll(async () => {
     database = await freshDatabase(kind);
     app = await startApplication({
-      models: [Tag, Center, Course],
+      models: [Tag, Center, Course, Being, Robot],
       controllers: [HookedController],
       app_main: {
         database: { url: database.url, schema: 'update' },
@@ -51,6 +68,7 @@ describe.each(databases)('rows with a version on %s', (kind) => {
           center: { class: Center, base_path: '/center', actions: changes },
           hooked: { class: Center, base_path: '/hooked', controller: HookedController, actions: changes },
           tag: { class: Tag, base_path: '/tag', actions: changes },
+          robot: { class: Robot as never, base_path: '/robot', actions: changes },
         },
       },
     });
@@ -136,6 +154,14 @@ describe.each(databases)('rows with a version on %s', (kind) => {
     ])
       revisions.push(await changed(id, json));
     expect(revisions).toEqual([2, 2, 3, 3, 4, 5, 6, 6]);
+  });
+
+  test('count links if all columns but the key and the version are null', async () => {
+    const id = await post('/robot.json', {});
+    const change = (json: object) => app.request('PATCH', `/robot/${id}.json`, { json });
+    expect(await change({ tags: [{ id: 1 }] })).toMatchObject({ status: 200, json: { name: null, revision: 2 } });
+    expect(await change({ tags: [{ id: 1 }] })).toMatchObject({ status: 200, json: { revision: 2 } });
+    expect(await change({ tags: [] })).toMatchObject({ status: 200, json: { name: null, revision: 3 } });
   });
 
   test('keep the version if a body has another one, which is rejected', async () => {
