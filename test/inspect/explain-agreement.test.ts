@@ -113,8 +113,9 @@ describe.each(databases)('an explanation on %s', (kind) => {
           const read = explained.steps.flatMap((step) => (step.kind === 'statement' ? [step.sql] : []));
           const sent = [...read, ...explained.changes.map(({ sql }) => sql)];
           if (explained.route?.compiled) expect(app.statements.slice(0, sent.length)).toEqual(sent);
-          // MikroORM writes bodies that statements cannot
-          if (explained.changes.length > 0) expect(app.statements.length).toBe(sent.length);
+          // MikroORM writes bodies that statements cannot; what follows the change reads the rows that the response embeds
+          const further = app.statements.slice(sent.length).join('\n');
+          if (explained.changes.length > 0) expect(further).not.toMatch(/\b(insert into|update|delete from)\b/);
           if (explained.changes.length > 0) written++;
         }
       }),
