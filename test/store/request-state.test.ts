@@ -123,7 +123,7 @@ describe('the current state', () => {
 });
 
 describe('a transaction', () => {
-  /** An entity manager that notes what it is told. */
+  /** An entity manager that records its calls. */
   function manager(outer?: string) {
     const told: unknown[] = [];
     const note =
