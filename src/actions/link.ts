@@ -43,9 +43,9 @@ export async function link(
     if (trouble) throw new TypeError(`${api.api.controller?.name ?? 'ApiController'}, action "${action}": ${trouble}`);
   };
   const accessorsOf = (entity: object, item: object): Accessors => {
-    const [type, ...others] = targets.filter((target) => item instanceof target.class);
-    const closest = others.reduce((a, b) => (a && isKindOf(a, b) ? a : b), type);
-    return accessorsFor(framework.metaOf(entity), property, closest ?? framework.metaOf(item));
+    const types = targets.filter((target) => item instanceof target.class);
+    const closest = types.reduce((a, b) => (isKindOf(a, b) ? a : b));
+    return accessorsFor(framework.metaOf(entity), property, closest);
   };
   const edit: LinkEdit = {
     resolve: async (entity) => {

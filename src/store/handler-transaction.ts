@@ -155,8 +155,8 @@ class WriteGate {
     const direct = () => (this.#methods.get(name) as Call)(...args);
     if (name === 'execute' && isRead(args[0])) return direct();
     await this.#ready();
-    // calls within a write must not wait for that write
-    if (nested.has(name) || runningWrites.getStore() === this) return direct();
+    // other writes can run within a transactional(), and calls within a write must not wait for that write
+    if (name === 'transactional' || runningWrites.getStore() === this) return direct();
     const done = this.#last.catch(() => undefined).then(() => runningWrites.run(this, direct));
     this.#last = done;
     return done;
@@ -174,9 +174,6 @@ interface Builder {
   context: unknown;
   execute(...args: unknown[]): Promise<unknown>;
 }
-
-/** Methods that other writes can run within. */
-const nested: ReadonlySet<string> = new Set(['begin', 'transactional']);
 
 function isRead(sql: unknown): boolean {
   return typeof sql === 'string' && /^\s*(select|explain|pragma)\b/i.test(sql);

@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { FlushMode, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
-import { isSameVersion, type RowVersion, readVersion } from '../query/rows/row-version.ts';
+import { type RowVersion, readVersion } from '../query/rows/row-version.ts';
+
+type Values = Readonly<Record<string, unknown>>;
 
 /** The result of rereading an entity. */
 export interface RereadEntity {
@@ -23,19 +26,18 @@ export async function rereadEntity(
   const wrapped = helper(entity);
   const version = await readVersion(mapper, em, meta, entityKey(entity), { lock });
   if (!version) return null;
-  const before = valuesOf(wrapped.__originalEntityData);
+  const before = { ...wrapped.__originalEntityData } as Values;
   // MikroORM's own refresh converts the row to JSON and back, which not every type survives
   const read = await em.findOne(meta.class, hasKey(meta, entityKey(entity)), {
     refresh: true,
     flushMode: FlushMode.COMMIT,
   } as never);
   if (read !== entity || !wrapped.isInitialized()) return null;
-  return { version, isChanged: !isSameVersion(before, valuesOf(wrapped.__originalEntityData)) };
-}
-
-function valuesOf(data: unknown): unknown[] {
-  const entries = Object.entries((data ?? {}) as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.map(
-    ([name, value]) => `${name} ${JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? String(item) : item))}`,
+  const after = wrapped.__originalEntityData as Values;
+  // MikroORM keeps a value as it was read, or as it was written: a time can be a Date or a number
+  const written = em.getComparator().prepareEntity(entity as never) as Values;
+  const isChanged = Object.keys({ ...before, ...after }).some(
+    (name) => !isDeepStrictEqual(before[name], after[name]) && !isDeepStrictEqual(before[name], written[name]),
   );
+  return { version, isChanged };
 }

@@ -43,8 +43,8 @@ const api: Any = {
 };
 const store: Any = { page: step('page') };
 
-async function run(format: string, query: object = {}) {
-  const handler: Any = aggregateAction(api, store, 'HEAD', format as Any);
+async function run(format: string, query: object = {}, runtime: Any = api) {
+  const handler: Any = aggregateAction(runtime, store, 'HEAD', format as Any);
   const request: Any = { method: 'HEAD', headers: {}, query, url: '/item.json?by=season' };
   withParameters((() => undefined) as Any, { names: ['year'], read: () => ({}) } as Any).beforeBody?.(request);
   const sent: string[] = [];
@@ -105,7 +105,16 @@ test('a page of groups is sent, once access to the list was granted', async () =
 test('a page has at most as many groups as the list permits', async () => {
   const { request } = await run('json', { page: '3', items_per_page: '1' });
   expect(steps).toContainEqual(['page', request, null, { ...asked, limit: 1, offset: 2 }]);
+  const { body } = await run('json', { page: '9' });
+  expect(JSON.parse(body).pagination.previous).toBe('https://api.example/item.json?by=season&page=2');
   expect((await run('json', { items_per_page: '3' })).body).toBe('invalid_parameter');
+});
+
+test('the groups are those of the rows that customizeQuery of the list selects', async () => {
+  results.customizeQuery = new Error('no rows');
+  const { body, request } = await run('json', {}, { ...api, restricts: true, hooks: { customizeQuery: step('customizeQuery') } });
+  expect(body).toBe('no rows');
+  expect(steps.at(-1)?.slice(0, 3)).toEqual(['customizeQuery', '_index', request]);
 });
 
 test('an export has all groups, if the list permits as many', async () => {

@@ -1,10 +1,9 @@
-import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { BulkActions } from '../../src/actions/bulk/bulk.ts';
 import { BulkReply } from '../../src/actions/bulk/bulk-reply.ts';
 import { EarlyReply } from '../../src/actions/hooks.ts';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { BulkMethod, DatabaseDeclaration } from '../../src/declaration/types.ts';
+import type { BulkMethod } from '../../src/declaration/types.ts';
 import { problem } from '../../src/errors.ts';
 import { JsonReply } from '../../src/response/json-reply.ts';
 import { BulkEntities } from '../../src/store/bulk-entities.ts';
@@ -12,16 +11,14 @@ import { groupsOf, stateOf } from '../../src/store/request-state.ts';
 import { RowInserts } from '../../src/store/row-inserts.ts';
 import { FoundRows } from '../../src/store/row-store.ts';
 import { notPlain } from '../../src/store/row-writes.ts';
+import { memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
 const Item = defineEntity({ name: 'Item', properties: { id: p.integer().primary(), name: p.string() } });
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Item],
-  directory: '.',
-});
+const mapper = await memoryMapper(Item);
 afterAll(() => mapper.close());
-const [meta] = [...mapper.getMetadata().getAll().values()] as [EntityMetadata];
+const meta = metaNamed(mapper, 'Item');
 const entityOf = (id: number): Any => mapper.em.fork().create(Item, { id, name: `item ${id}` });
 
 /** The steps of a request, in order, and what each returns. */

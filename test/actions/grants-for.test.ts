@@ -1,9 +1,9 @@
-import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { GroupGrants } from '../../src/actions/group-grants.ts';
 import { grantsFor } from '../../src/actions/start/grants-for.ts';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { DatabaseDeclaration, DeclaredGroup, HttpMethod } from '../../src/declaration/types.ts';
+import type { DeclaredGroup, HttpMethod } from '../../src/declaration/types.ts';
+import { memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
@@ -68,13 +68,9 @@ class Getter extends getterSchema.class {
 }
 getterSchema.setClass(Getter);
 
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Home, Made, Note, Shelf, Plain, Book, Page, Serialized, Embedding, Root, Leaf, getterSchema] as Any,
-  directory: '.',
-});
+const mapper = await memoryMapper(Home, Made, Note, Shelf, Plain, Book, Page, Serialized, Embedding, Root, Leaf, getterSchema);
 afterAll(() => mapper.close());
-const metaIn = (name: string) =>
-  [...mapper.getMetadata().getAll().values()].find(({ className }) => className === name) as EntityMetadata;
+const metaIn = (name: string) => metaNamed(mapper, name);
 
 const group = (name: string, role: string | null = null): DeclaredGroup => ({ name, role, path: null });
 const all = {

@@ -81,24 +81,29 @@ describe('the key of a request', () => {
 });
 
 describe('a mutex', () => {
-  test('gives turns in order, and to other keys at once', async () => {
-    const mutex = new KeyedMutex(0);
-    const order: string[] = [];
-    const first = await mutex.take('a');
-    const waiting = ['second', 'third'].map(async (name) => {
+  const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+  test.each([0, 5000])('gives a key to one at a time, in the order of requests, with the timeout %i', async (timeout) => {
+    const mutex = new KeyedMutex(timeout);
+    const order: number[] = [];
+    let holders = 0;
+    const enter = async (number: number) => {
       const end = await mutex.take('a');
-      order.push(name);
-      return end;
-    });
+      order.push(number);
+      expect(++holders).toBe(1);
+      await pause(2);
+      holders--;
+      end?.();
+    };
+    const entered = [enter(0), enter(1)];
+    for (let number = 2; number < 6; number++) {
+      await pause(number % 2);
+      entered.push(enter(number));
+    }
     expect(await mutex.take('b')).toBeTypeOf('function');
-    expect(order).toEqual([]);
-    first?.();
-    const second = await waiting[0];
-    expect(order).toEqual(['second']);
-    second?.();
-    (await waiting[1])?.();
-    expect(order).toEqual(['second', 'third']);
-    expect(await mutex.take('a')).toBeTypeOf('function');
+    await Promise.all(entered);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
   test('stops waiting after the timeout, and those behind wait for the turn before', async () => {
@@ -113,6 +118,22 @@ describe('a mutex', () => {
     const behind = mutex.take('a');
     end?.();
     expect(await behind).toBeTypeOf('function');
+  });
+
+  test('leaves no timer behind, and forgets keys without requests', async () => {
+    const set = vi.spyOn(Map.prototype, 'set');
+    const before = timers();
+    const mutex = new KeyedMutex(60_000);
+    const first = await mutex.take('a');
+    const second = mutex.take('a');
+    const used = set.mock.contexts[set.mock.calls.findIndex(([key]) => key === 'a')] as Map<string, unknown>;
+    set.mockRestore();
+    first?.();
+    const end = await second;
+    expect([timers(), used.size]).toEqual([before, 1]);
+    end?.();
+    await pause(0);
+    expect(used.size).toBe(0);
   });
 });
 
@@ -165,8 +186,10 @@ describe('a budget of bytes', () => {
       if (taken) stored += bytes;
       return taken;
     };
+    vi.advanceTimersByTime(50_000);
     expect([await take(60), await take(60)]).toEqual([true, false]);
     const before = reads;
+    expect(before).toBe(1);
     stored = 0;
     vi.advanceTimersByTime(10_000);
     expect([await take(60), reads]).toEqual([false, before]);
@@ -174,6 +197,20 @@ describe('a budget of bytes', () => {
     expect([await take(60), reads]).toEqual([true, before + 1]);
     expect(await take(40)).toBe(true);
     expect(await take(1)).toBe(false);
+  });
+
+  test('is read before the last of it is taken, and not for the first quarter', async () => {
+    const budget = new ByteBudget(100);
+    let reads = 0;
+    const take = (bytes: number, others: number) =>
+      budget.take('a', bytes, async () => {
+        reads++;
+        return others;
+      });
+    expect([await take(25, 0), reads]).toEqual([true, 0]);
+    // another process has stored five bytes since
+    expect([await take(75, 30), reads]).toEqual([false, 1]);
+    expect([await take(70, 30), reads]).toEqual([true, 2]);
   });
 
   test('counts what is taken while it is read', async () => {

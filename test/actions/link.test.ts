@@ -1,11 +1,9 @@
 import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { link } from '../../src/actions/link.ts';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { Mapper } from '../../src/database/mapper.ts';
-import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { JsonReply } from '../../src/response/json-reply.ts';
 import { stateOf } from '../../src/store/request-state.ts';
+import { memoryMapper } from '../support/memory-mapper.ts';
 
 type Any = any;
 
@@ -22,9 +20,26 @@ tagSchema.setClass(Tag);
 const LabelSchema = defineEntity({ name: 'Label', extends: tagSchema, properties: {} });
 class Label extends LabelSchema.class {}
 LabelSchema.setClass(Label);
+const partSchema = defineEntity({ name: 'Part', discriminatorColumn: 'kind', properties: { id: p.integer().primary() } });
+class Part extends partSchema.class {}
+partSchema.setClass(Part);
+const wheelSchema = defineEntity({ name: 'Wheel', extends: partSchema, properties: {} });
+class Wheel extends wheelSchema.class {}
+wheelSchema.setClass(Wheel);
+const entrySchema = defineEntity({
+  name: 'Entry',
+  properties: { id: p.integer().primary(), part: () => p.manyToOne(Part), box: () => p.manyToOne(Box) },
+});
+class Entry extends entrySchema.class {}
+entrySchema.setClass(Entry);
 const boxSchema = defineEntity({
   name: 'Box',
-  properties: { id: p.integer().primary(), tags: () => p.manyToMany(Tag), version: p.integer().version() },
+  properties: {
+    id: p.integer().primary(),
+    tags: () => p.manyToMany(Tag),
+    entries: () => p.oneToMany(Entry).mappedBy('box'),
+    version: p.integer().version(),
+  },
 });
 class Box extends boxSchema.class {
   addLabel(label: object): void {
@@ -36,19 +51,19 @@ class Box extends boxSchema.class {
   addPaper(paper: object): void {
     calls.push(['addPaper', paper]);
   }
+  addPart(): void {
+    calls.push(['addPart']);
+  }
+  removePart(): void {}
+  addWheel(): void {
+    calls.push(['addWheel']);
+  }
+  removeWheel(): void {}
 }
 boxSchema.setClass(Box);
 
-let mapper: Mapper;
 let refusal: Error | null = null;
-beforeAll(async () => {
-  mapper = await createMapper(
-    { url: 'sqlite::memory:', schema: 'none' } as DatabaseDeclaration,
-    {
-      entities: [boxSchema, tagSchema, LabelSchema],
-    } as Any,
-  );
-});
+const mapper = await memoryMapper(boxSchema, entrySchema, partSchema, tagSchema, LabelSchema, wheelSchema);
 afterAll(() => mapper.close());
 
 const metaOf = (type: Any) => mapper.getMetadata().get(type) as EntityMetadata;
@@ -185,6 +200,11 @@ describe('a link', () => {
     expect(names()).toEqual(['change']);
   });
 
+  test('that a statement has written calls no hook', async () => {
+    const { reply } = await run('POST', { linked: { entity: null, result: 'row' } });
+    expect([names(), reply.value]).toEqual([['change'], 'row']);
+  });
+
   test('that breaks a rule is not followed by hooks', async () => {
     refusal = new Error('too many');
     await expect(run('POST')).rejects.toBe(refusal);
@@ -204,12 +224,23 @@ describe('a link', () => {
     expect(given).toEqual(code ? [] : ['text']);
   });
 
-  test('calls the methods of the closest of its types', async () => {
-    const { item: label } = await run('POST', { property: 'labels', targets: [Tag, Label], of: Label });
+  test('to an association of a model without it calls methods', async () => {
+    const { item: label } = await run('POST', { property: 'labels', of: Label });
     expect(calls).toContainEqual(['addLabel', label]);
     calls.length = 0;
-    const { item: other } = await run('DELETE', { property: 'labels', targets: [Label, Tag], of: Label });
+    const { item: other } = await run('DELETE', { property: 'labels', of: Label });
     expect(calls).toContainEqual(['removeLabel', other]);
+  });
+
+  test.each([
+    ['Part', 'addPart', [Part, Wheel], Part],
+    ['Wheel', 'addWheel', [Part, Wheel], Wheel],
+    ['Wheel', 'addWheel', [Wheel, Part], Wheel],
+    ['Part', 'addPart', [Wheel, Part], Part],
+    ['Wheel that is declared as a part', 'addPart', [Part], Wheel],
+  ])('of a %s calls %s, the method of its closest declared type', async (_, method, targets, of) => {
+    await run('POST', { property: 'entries', targets, of });
+    expect(names().filter((name) => ['addPart', 'addWheel'].includes(name as string))).toEqual([method]);
   });
 
   test.each([

@@ -1,20 +1,17 @@
-import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RowChanged, readVersion } from '../../src/query/rows/row-version.ts';
+import { nextTurn } from '../../src/response/turn.ts';
 import { inHandlerTransaction, writingMethods } from '../../src/store/handler-transaction.ts';
 import { RequestState } from '../../src/store/request-state.ts';
 import { inTransaction } from '../../src/store/transaction.ts';
+import { countRowLocks, memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
 const Item: Any = defineEntity({ name: 'Item', properties: { id: p.integer().primary(), name: p.string() } });
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Item],
-  directory: '.',
-});
-const [meta] = [...mapper.getMetadata().getAll().values()] as [EntityMetadata];
+const mapper = await memoryMapper(Item);
+const meta = metaNamed(mapper, 'Item');
 const execute = (sql: string): Promise<Any[]> => mapper.em.fork().execute(sql) as never;
 const names = async () => (await execute('select name from item order by id')).map(({ name }) => name);
 
@@ -179,6 +176,56 @@ test('writes at the same time run one after another, and writes within them at o
   });
   expect([...order].sort()).toEqual(['begun', 'failed', 'flushed', 'inserted']);
   expect(await names()).toEqual(['new', 'two', 'three']);
+});
+
+test('one write runs at a time', async () => {
+  const running: string[] = [];
+  const started: string[] = [];
+  for (const method of ['insert', 'nativeUpdate'] as const) {
+    const prototype = Object.getPrototypeOf(mapper.em.fork()) as Any;
+    const write = prototype[method];
+    vi.spyOn(prototype, method).mockImplementation(async function (this: unknown, ...given: unknown[]) {
+      expect(running).toEqual([]);
+      running.push(method);
+      started.push(method);
+      await nextTurn();
+      await write.apply(this, given);
+      running.pop();
+    });
+  }
+  await run((em) => Promise.all([em.insert(Item, { id: 3, name: 'three' }), rename(em, 'new'), rename(em, 'newer', 3)]));
+  vi.restoreAllMocks();
+  expect(started).toEqual(['insert', 'nativeUpdate', 'nativeUpdate']);
+  expect(await names()).toEqual(['new', 'two', 'newer']);
+});
+
+test('a transactional() can wait for a write that starts after it', async () => {
+  await run(async (em) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await Promise.all([em.transactional(() => promise), rename(em, 'new').then(resolve)]);
+  });
+  expect(await names()).toEqual(['new', 'two']);
+});
+
+test('the first write locks the row, once', async () => {
+  const locks = countRowLocks(mapper);
+  await run(async (em) => {
+    await em.findOne(Item, 1);
+    expect(locks.count).toBe(0);
+    await rename(em, 'new');
+    await rename(em, 'newer');
+    expect(locks.count).toBe(1);
+  });
+});
+
+test('a write through another connection is rejected while the transaction is open, and waits for nobody before', async () => {
+  await run(async (em) => {
+    await execute("update item set name = 'before' where id = 2");
+    await rename(em, 'new');
+    const error = await thrown(execute("update item set name = 'after' where id = 2"));
+    expect(error.message).toContain('this code waits for its own transaction');
+  });
+  expect(await names()).toEqual(['new', 'before']);
 });
 
 test('a handler that fails after a rejected write fails for its own reason', async () => {

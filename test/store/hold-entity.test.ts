@@ -1,29 +1,34 @@
-import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { readVersion } from '../../src/query/rows/row-version.ts';
 import { rereadEntity } from '../../src/store/hold-entity.ts';
+import { countRowLocks, memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
 const Item: Any = defineEntity({
   name: 'Item',
-  properties: { id: p.integer().primary(), name: p.string(), size: p.bigint().nullable(), data: p.json().nullable() },
+  properties: {
+    id: p.integer().primary(),
+    name: p.string(),
+    size: p.bigint().nullable(),
+    data: p.json().nullable(),
+    file: p.blob().nullable(),
+    at: p.datetime().nullable(),
+  },
   filters: { named: { name: 'named', cond: { name: 'one' }, default: false } },
 } as Any);
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Item],
-  directory: '.',
-});
-const [meta] = [...mapper.getMetadata().getAll().values()] as [EntityMetadata];
+const mapper = await memoryMapper(Item);
+const meta = metaNamed(mapper, 'Item');
 const fork = (): Any => mapper.em.fork();
 
-beforeAll(() => fork().execute('create table item (id integer primary key, name text, size integer, data json)'));
+beforeAll(() =>
+  fork().execute('create table item (id integer primary key, name text, size integer, data json, file blob, at integer)'),
+);
 afterAll(() => mapper.close());
 beforeEach(async () => {
   await fork().execute('delete from item');
-  await fork().execute("insert into item values (1, 'one', 9007199254740993, '{\"a\":[1]}')");
+  await fork().execute("insert into item values (1, 'one', 9007199254740993, '{\"a\":[1]}', x'01', 1000)");
 });
 
 const found = async (): Promise<[Any, Any]> => {
@@ -38,7 +43,27 @@ test('an entity that did not change is the same after it was reread', async () =
   expect(item.name).toBe('one');
 });
 
-test.each(["name = 'new'", 'size = 9007199254740992', 'size = null', 'data = \'{"a":[2]}\''])(
+test('an entity that the request has written is the same after that', async () => {
+  const em = fork();
+  const values = { name: 'two', size: 2n ** 60n, data: { b: 1 }, file: Buffer.from([3]), at: new Date(5000) };
+  const item = em.create(Item, { id: 2, ...values });
+  await em.flush();
+  expect(await rereadEntity(mapper, em, item, false)).toMatchObject({ isChanged: false });
+  item.name = 'three';
+  await em.flush();
+  expect(await rereadEntity(mapper, em, item, false)).toMatchObject({ isChanged: false });
+});
+
+test('the row is locked if that is wanted', async () => {
+  const locks = countRowLocks(mapper);
+  const [em, item] = await found();
+  await rereadEntity(mapper, em, item, false);
+  expect(locks.count).toBe(0);
+  await rereadEntity(mapper, em, item, true);
+  expect(locks.count).toBe(1);
+});
+
+test.each(["name = 'new'", 'size = 9007199254740992', 'size = null', 'data = \'{"a":[2]}\'', "file = x'02'", 'at = 2000'])(
   'an entity gets the values that its row has now: %s',
   async (change) => {
     const [em, item] = await found();
@@ -46,7 +71,7 @@ test.each(["name = 'new'", 'size = 9007199254740992', 'size = null', 'data = \'{
     const { isChanged, version } = (await rereadEntity(mapper, em, item, false)) as Any;
     expect([isChanged, version]).toEqual([true, await readVersion(mapper, fork(), meta, 1)]);
     const [, now] = await found();
-    expect([item.name, item.size, item.data]).toEqual([now.name, now.size, now.data]);
+    expect({ ...item }).toEqual({ ...now });
   },
 );
 

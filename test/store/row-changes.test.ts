@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { defineEntity, type EntityMetadata, type EntityProperty, p } from '@mikro-orm/core';
+import { defineEntity, type EntityProperty, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { Step } from '../../src/database/writer.ts';
@@ -10,6 +10,7 @@ import { rootTableAlias } from '../../src/query/rows/row-plan.ts';
 import { versionColumns } from '../../src/query/rows/row-version.ts';
 import { RowChanges } from '../../src/store/row-changes.ts';
 import { RowLinks } from '../../src/store/row-links.ts';
+import { memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
@@ -55,13 +56,9 @@ const Note = defineEntity({
   },
 });
 
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Tag, Item, Revised, Pair, Note] as Any,
-  directory: '.',
-});
+const mapper = await memoryMapper(Tag, Item, Revised, Pair, Note);
 afterAll(() => mapper.close());
-const metaIn = (name: string) =>
-  [...mapper.getMetadata().getAll().values()].find(({ className }) => className === name) as EntityMetadata;
+const metaIn = (name: string) => metaNamed(mapper, name);
 
 const database = new DatabaseSync(':memory:');
 afterAll(() => database.close());
@@ -333,8 +330,7 @@ describe('on PostgreSQL', () => {
     });
   });
   afterAll(() => other.close());
-  const meta = (name: string) =>
-    [...other.getMetadata().getAll().values()].find(({ className }) => className === name) as EntityMetadata;
+  const meta = (name: string) => metaNamed(other, name);
   const steps: Any[] = [];
   const noting: Any = {
     change: async (given: Step[]) => {

@@ -1,20 +1,16 @@
-import { defineEntity, type EntityMetadata, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { createMapper } from '../../src/database/create-mapper.ts';
-import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { RowChanged } from '../../src/query/rows/row-version.ts';
 import { stateOf } from '../../src/store/request-state.ts';
 import { notPlain, RowWrites } from '../../src/store/row-writes.ts';
+import { memoryMapper, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
 const Item = defineEntity({ name: 'Item', properties: { id: p.integer().primary(), name: p.string() } });
-const mapper = await createMapper({ url: 'sqlite::memory:', statementTimeout: 0 } as DatabaseDeclaration, {
-  entities: [Item],
-  directory: '.',
-});
+const mapper = await memoryMapper(Item);
 afterAll(() => mapper.close());
-const [meta] = [...mapper.getMetadata().getAll().values()] as EntityMetadata[] as [EntityMetadata];
+const meta = metaNamed(mapper, 'Item');
 
 /** The steps of a write, in order, and what each returns. */
 let steps: unknown[][] = [];
