@@ -70,6 +70,11 @@ class Tour extends tourSchema.class {
 }
 tourSchema.setClass(Tour as never);
 
+const Visit = defineEntity({
+  name: 'Visit',
+  properties: { id: p.integer().primary().groups('read'), rooms: () => p.manyToMany(Room).groups('read', 'write') },
+});
+
 /** Callers see the rooms of the first tenant, whose ids are odd. */
 class RoomController extends ApiController {
   override customizeQuery(_action: string, _request: ApiRequest, query: any) {
@@ -101,6 +106,11 @@ describe.each(databases)('rows that a body refers to, for a model with rules, on
           },
           trip: { class: 'Trip', base_path: '/trip', actions: ofRooms },
           tour: { class: 'Tour', base_path: '/tour', actions: ofRooms },
+          visit: {
+            class: 'Visit',
+            base_path: '/visit',
+            actions: { _index: { methods: { POST: true } }, _entity: { methods: { PATCH: true, PUT: true } } },
+          },
           booking: {
             class: 'Booking',
             base_path: '/booking',
@@ -111,12 +121,13 @@ describe.each(databases)('rows that a body refers to, for a model with rules, on
           },
         },
       } as never,
-      models: [Room, Booking, Trip, Tour, Stay],
+      models: [Room, Booking, Trip, Tour, Stay, Visit],
       controllers: [RoomController],
       seed: (em) => {
         for (let id = 1; id <= rooms; id++) em.create(Room, { id, tenant: id % 2, seats: 10 } as never);
         em.create(Trip, { id: 1 } as never);
         em.create(Tour, { id: 1 } as never);
+        em.create(Visit, { id: 1 } as never);
       },
     });
     // statements and plans that only the first request makes
@@ -178,6 +189,32 @@ describe.each(databases)('rows that a body refers to, for a model with rules, on
     expect(hidden.statements).toEqual(missing.statements);
     expect(hidden.text).toBe(missing.text.replaceAll(String(rooms + 1), '4'));
     expect((await app.request('GET', `/${model}/1.json`)).json.rooms).toHaveLength(1);
+  });
+
+  test.each([
+    ['POST', '/visit.json'],
+    ['PATCH', '/visit/1.json'],
+    ['PUT', '/visit/1.json'],
+  ])('are checked by as many statements for a long list as for a short one: %s', async (method, path) => {
+    const listed = async (ids: readonly number[]) => {
+      app.statements.length = 0;
+      const { json, status } = await app.request(method, path, { json: { rooms: ids.map((id) => ({ id })) } });
+      return { status, json, statements: [...app.statements] };
+    };
+    const odd = Array.from({ length: rooms / 2 }, (_, i) => 2 * i + 1);
+    await listed([]);
+    const few = await listed(odd.slice(0, 2));
+    await listed([]);
+    const all = await listed(odd);
+    expect([few.status, all.status]).toEqual(method === 'POST' ? [201, 201] : [200, 200]);
+    expect(all.json.rooms.map(({ id }: { id: number }) => id).toSorted((a: number, b: number) => a - b)).toEqual(odd);
+    expect(all.statements.length).toBe(few.statements.length);
+    // a hidden row takes the statements of a missing one
+    const hidden = await listed([1, 4, 3]);
+    const missing = await listed([1, rooms + 1, 3]);
+    expect([hidden.status, missing.status]).toEqual([400, 400]);
+    expect(hidden.statements).toEqual(missing.statements);
+    expect(JSON.stringify(hidden.json)).toBe(JSON.stringify(missing.json).replaceAll(String(rooms + 1), '4'));
   });
 
   test('reach no rule of a change if the caller does not see them', async () => {

@@ -67,8 +67,8 @@ export class ReferenceResolver<Request> {
   }
 
   /**
-   * Reads the rows of several references by few statements, so that {@link resolve} finds them. Rows that can be hidden from the
-   * caller are read one by one, after a check: reading a hidden row would take longer than finding none.
+   * Reads the rows of several references by few statements, so that {@link resolve} finds them. Of rows that can be hidden from the
+   * caller, only those that they see are read: reading a hidden row would take longer than finding none.
    */
   async load(
     em: RequestEntityManager,
@@ -84,13 +84,14 @@ export class ReferenceResolver<Request> {
     for (const value of values) {
       if (work.isDue) await work.pause();
       const named = this.#named(metas, value, keys);
-      if (!('id' in named) || visibility.isLimited(named.meta)) continue;
-      if (em.getUnitOfWork().getById(named.meta.class as never, named.id as never)) continue;
+      if (!('id' in named)) continue;
+      if (!visibility.isLimited(named.meta) && em.getUnitOfWork().getById(named.meta.class as never, named.id as never)) continue;
       const ids = wanted.get(named.meta) ?? new Map<string, Identifier>();
       wanted.set(named.meta, ids.set(String(named.id), named.id));
     }
     for (const [meta, ids] of wanted) {
-      const all = [...ids.values()];
+      const all = visibility.isLimited(meta) ? await visibility.lookForAll(meta, ids) : [...ids.values()];
+      if (!all) continue;
       for (let from = 0; from < all.length; from += rowsInTurn) {
         if (from > 0) await nextTurn();
         const where = { $and: [hasOneOf(meta, em.getPlatform(), all.slice(from, from + rowsInTurn))] };

@@ -5,7 +5,7 @@ import type { SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { Problem } from '../../errors.ts';
 import { keyListText, keyText } from '../../model/composite-key.ts';
-import { isKindOf, sameLine } from '../../model/hierarchy.ts';
+import { isKindOf, type ModelClass, sameLine } from '../../model/hierarchy.ts';
 import { entityKey, hasWideKey, type Identifier, isComposite, keyParts } from '../../model/identifier.ts';
 import { hasOneOf, keyColumnsOf } from '../../model/key-condition.ts';
 import { conditionOf, conditionUnder } from '../entities/condition-query.ts';
@@ -129,14 +129,24 @@ const chunkSize = 1000;
 /** Maximum of keys of one class whose visibility is cached for the request. */
 const maxCachedKeys = 10_000;
 
-/** The visibility of rows for one caller. The restriction of each API runs once per request. */
+/** Whether a row can be of this class only, whatever its key is. */
+function isOfOneClass(meta: EntityMetadata): boolean {
+  return meta.root.class === meta.class && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
+}
+
+/**
+ * The visibility of rows for one caller. The restriction of each API runs once per request. Results are kept by class: the metadata
+ * of a property's target is another object than that of its class.
+ */
 export class RequestVisibility<Request> {
   readonly #options: VisibilityOptions<Request>;
   readonly #dialect: Dialect;
-  #open: Map<EntityMetadata, Promise<boolean>> | null = null;
+  #open: Map<ModelClass, Promise<boolean>> | null = null;
   readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
+  /** By class and key, what {@link lookForAll} has found out for the next {@link lookFor}. */
+  readonly #lookedFor = new Map<ModelClass, Map<string, boolean>>();
   /** By class and key, so that voters that read a row vote on it once. */
-  #known: Map<EntityMetadata, Map<string, boolean>> | null = null;
+  #known: Map<ModelClass, Map<string, boolean>> | null = null;
 
   constructor(options: VisibilityOptions<Request>) {
     this.#options = options;
@@ -150,8 +160,7 @@ export class RequestVisibility<Request> {
 
   /** Whether a row's class and visibility follow from its key: it can be of one class only, and no voter has to read it. */
   isDecidedByKey(meta: EntityMetadata): boolean {
-    const isAlone = meta.root === meta && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-    return isAlone && this.#options.visibility.subjectRulesOf(meta).length === 0;
+    return isOfOneClass(meta) && this.#options.visibility.subjectRulesOf(meta).length === 0;
   }
 
   /** Whether the caller can see every row of a class, as far as that can be decided without a row. */
@@ -161,8 +170,8 @@ export class RequestVisibility<Request> {
     const rules = visibility.openingRulesOf(meta);
     if (rules.length === 0) return false;
     this.#open ??= new Map();
-    const open = this.#open.get(meta) ?? this.#isOpenBy(rules);
-    this.#open.set(meta, open);
+    const open = this.#open.get(meta.class) ?? this.#isOpenBy(rules);
+    this.#open.set(meta.class, open);
     return open;
   }
 
@@ -237,8 +246,8 @@ export class RequestVisibility<Request> {
 
   #knownOf(own: EntityMetadata): Map<string, boolean> {
     this.#known ??= new Map();
-    const known = this.#known.get(own) ?? new Map<string, boolean>();
-    this.#known.set(own, known);
+    const known = this.#known.get(own.class) ?? new Map<string, boolean>();
+    this.#known.set(own.class, known);
     // limits the memory, as an export can have any number of rows
     if (known.size > maxCachedKeys) known.clear();
     return known;
@@ -251,6 +260,19 @@ export class RequestVisibility<Request> {
   }
 
   /**
+   * Looks for several rows of a class by few statements, before {@link lookFor} is called for each of them, and returns the keys of
+   * those that the caller sees. Null: the rows can be of several classes, and have to be looked for one by one.
+   */
+  async lookForAll(own: EntityMetadata, keys: ReadonlyMap<string, Identifier>): Promise<readonly Identifier[] | null> {
+    if (!isOfOneClass(own)) return null;
+    const isSeen = (await this.isOpen(own))
+      ? new Map([...keys.keys()].map((text) => [text, true]))
+      : await this.#decide(own, keys, this.#load);
+    this.#lookedFor.set(own.class, isSeen);
+    return [...keys].filter(([text]) => isSeen.get(text)).map(([, id]) => id);
+  }
+
+  /**
    * Looks for a row that can be of any of these classes, before anything has read it: a hidden row takes the same statements as a
    * missing one, and so the same time. Null: the caller sees no such row. Otherwise the result decides about the row once it is
    * read.
@@ -260,6 +282,9 @@ export class RequestVisibility<Request> {
     id: Identifier,
   ): Promise<((own: EntityMetadata, entity: object) => Promise<boolean>) | null> {
     const text = String(id);
+    const found = this.#lookedFor.get((classes[0] as EntityMetadata).class);
+    const isFound = found?.get(text);
+    if (found?.delete(text)) return isFound ? async () => true : null;
     const keys = new Map([[text, id]]);
     const shown = new Map<VisibilityRule<Request>, boolean>();
     const seen = new Map<EntityMetadata, boolean>();
