@@ -1,7 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';
 import type { Pivot } from '../query/rows/association.ts';
-import { readReference } from './plain-body.ts';
+import { readReference } from './plain-fields.ts';
 
 /** A to-many association whose links statements can replace: it has a plain pivot table, and every caller sees its items. */
 export interface PlainList {

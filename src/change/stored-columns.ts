@@ -2,8 +2,10 @@ import { type EntityMetadata, type EntityProperty, type Platform, Reference, Ref
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { dialectOf } from '../dialect/dialect.ts';
+import { constructionReason } from '../model/construction.ts';
 import { hasDiscriminator } from '../model/hierarchy.ts';
 import { type Identifier, isComposite, keyOf } from '../model/identifier.ts';
+import { hasAccessor } from '../model/own-code.ts';
 import type { InstanceContext } from '../query/rows/instance.ts';
 import type { SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { AssociationWrite } from './write-plan.ts';
@@ -24,7 +26,10 @@ export interface ColumnValue extends Column {
 
 interface PropertyValue {
   readonly name: string;
-  valueFor(context: InstanceContext): unknown;
+  /** Whether it changes parts of an embedded object that the row must have already. */
+  readonly isPartial?: boolean;
+  /** `instance` has the value so far. */
+  valueFor(context: InstanceContext, instance: Record<string, unknown>): unknown;
 }
 
 /** The row that a value refers to, and whether a caller may refer to it. */
@@ -45,48 +50,85 @@ export interface References {
 
 /** The columns of a model's properties, for values that code of the application has set. */
 export class StoredColumns {
-  readonly #columns: ReadonlyMap<string, StoredColumn>;
+  readonly #properties: ReadonlyMap<string, StoredProperty>;
 
   constructor(mapper: Mapper, meta: EntityMetadata) {
-    this.#columns = new Map(storedColumns(mapper, meta).map((column) => [column.property, column]));
+    const stored = (meta.props as EntityProperty[]).map((property) => [property.name, storedProperty(mapper, meta, property)]);
+    this.#properties = new Map(stored.filter(([, store]) => store) as [string, StoredProperty][]);
   }
 
-  /** The column of a property; null if a statement alone cannot write it. */
-  columnOf(property: string, value: unknown): ColumnValue | null {
-    const stored = this.#columns.get(property);
-    return stored?.isKey ? null : this.newColumnOf(property, value);
+  /** The columns of a property; null if a statement alone cannot write it. */
+  columnsOf(property: string, value: unknown): readonly ColumnValue[] | null {
+    return this.#properties.get(property)?.isKey ? null : this.newColumnsOf(property, value);
   }
 
   /** The same in a new row, whose key code may set. */
-  newColumnOf(property: string, value: unknown): ColumnValue | null {
-    const stored = this.#columns.get(property);
-    const column = stored?.store(value);
-    // an entity that code has created has no key yet
-    return stored && column !== undefined ? { ...stored, value: column, refersTo: null, property: null } : null;
+  newColumnsOf(property: string, value: unknown): readonly ColumnValue[] | null {
+    return this.#properties.get(property)?.store(value) ?? null;
   }
 }
 
-interface StoredColumn extends Column {
-  readonly property: string;
+interface StoredProperty {
   readonly isKey: boolean;
+  /** The columns of a value; null for an entity that code has created: it has no key yet. */
+  store(value: unknown): readonly ColumnValue[] | null;
+}
+
+function storedProperty(mapper: Mapper, meta: EntityMetadata, property: EntityProperty): StoredProperty | null {
+  if (property.embedded) return null;
+  if (property.kind === ReferenceKind.EMBEDDED) {
+    const parts = partColumns(mapper, meta, property);
+    if (!parts) return null;
+    const storeParts = (value: unknown) =>
+      [...parts].map(([name, { column, store, type }]) => {
+        const part = (value as Record<string, unknown> | null | undefined)?.[name] ?? null;
+        return { column, type, value: part === null ? null : store(part), refersTo: null, property: null };
+      });
+    return { isKey: false, store: storeParts };
+  }
+  const store = storing(property, mapper);
+  if (!store || property.fieldNames?.length !== 1 || property.persist === false || property.version) return null;
+  const column = databaseColumn(property, mapper.driver.getPlatform());
+  if (column.type === '') return null;
+  return {
+    isKey: property.primary === true,
+    store: (value) => {
+      const stored = value === null || value === undefined ? null : store(value);
+      return stored === undefined ? null : [{ ...column, value: stored, refersTo: null, property: null }];
+    },
+  };
+}
+
+/** The column of a part of an embedded object. */
+export interface PartColumn extends Column {
+  readonly place: EntityProperty;
   store(value: unknown): unknown;
 }
 
-function storedColumns(mapper: Mapper, meta: EntityMetadata): StoredColumn[] {
-  const platform = mapper.driver.getPlatform();
-  return (meta.props as EntityProperty[]).flatMap((property) => {
-    const store = storing(property, mapper);
-    if (!store || property.fieldNames?.length !== 1 || property.embedded || property.persist === false || property.version)
-      return [];
-    const column = databaseColumn(property, platform);
-    if (column.type === '') return [];
-    return {
-      ...column,
-      property: property.name as string,
-      isKey: property.primary === true,
-      store: (value: unknown) => (value === null || value === undefined ? null : store(value)),
-    };
-  });
+/**
+ * The columns of an embedded object's parts by their names; null if it is not stored that way, or if MikroORM makes values of the
+ * parts.
+ */
+export function partColumns(
+  mapper: Mapper,
+  meta: EntityMetadata,
+  property: EntityProperty,
+): ReadonlyMap<string, PartColumn> | null {
+  const target = property.targetMeta as EntityMetadata;
+  if (property.object || property.array || property.persist === false || hasAccessor(meta, property.name as string)) return null;
+  if (target.discriminatorMap || target.polymorphs || constructionReason(target, () => false)) return null;
+  const columns = new Map<string, PartColumn>();
+  for (const [name, place] of Object.entries(property.embeddedProps) as [string, EntityProperty][]) {
+    if (place.persist === false) continue;
+    const { concurrencyCheck, default: literal, defaultRaw, fieldNames, generated, kind, onCreate, onUpdate, version } = place;
+    const store = kind === ReferenceKind.SCALAR && fieldNames?.length === 1 ? storing(place, mapper) : null;
+    if (!store || concurrencyCheck || generated || version || (literal ?? defaultRaw ?? onCreate ?? onUpdate) !== undefined)
+      return null;
+    const column = databaseColumn(place, mapper.driver.getPlatform());
+    if (column.type === '') return null;
+    columns.set(name, { ...column, place, store });
+  }
+  return columns;
 }
 
 /** Converts a value of the model's property for the driver; null if a statement alone cannot write it. */

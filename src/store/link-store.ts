@@ -2,7 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { AddedOrRemoved } from '../change/add-remove.ts';
 import type { AssociationReader } from '../change/associations.ts';
-import { readReference } from '../change/plain-body.ts';
+import { readReference } from '../change/plain-fields.ts';
 import type { References } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Identifier, IdentifierParser } from '../model/identifier.ts';

@@ -4,6 +4,7 @@ import type { PlainBody } from '../change/plain-body.ts';
 import type { ColumnValue, Referred } from '../change/stored-columns.ts';
 import type { Mapper } from '../database/mapper.ts';
 import { initialValues } from '../model/construction.ts';
+import { ownProperties } from '../model/field-plan.ts';
 import { entityKey, instanceKey } from '../model/identifier.ts';
 import { versionOf } from '../model/version.ts';
 import { compileNew, type InstanceContext, NoInstance } from '../query/rows/instance.ts';
@@ -40,9 +41,11 @@ export class RowCode {
       throw error;
     }
     const made = (meta.props as EntityProperty[]).filter(
-      (property) => isMade(property) && !property.version && plain.columnOf(property.name as string, null) === null,
+      (property) => isMade(property) && !property.version && plain.columnsOf(property.name as string, null) === null,
     );
-    const embedded = (meta.props as EntityProperty[]).filter(({ kind }) => kind === ReferenceKind.EMBEDDED);
+    const embedded = ownProperties(meta).filter(
+      ({ kind, name }) => kind === ReferenceKind.EMBEDDED && plain.newColumnsOf(name as string, null) === null,
+    );
     const [first] = [...made, ...embedded];
     return first ? `${meta.className}.${String(first.name)} is made by MikroORM` : null;
   }
@@ -117,7 +120,7 @@ export class RowCode {
       .filter((property) => !isGiven(property.name as string))
       .map(({ name }) => name as string);
     const names = [...new Set([...further, ...made])].filter((name) => instance[name] !== undefined);
-    return this.#merged(columns, names, (name) => this.#plain.newColumnOf(name, instance[name]));
+    return this.#merged(columns, names, (name) => this.#plain.newColumnsOf(name, instance[name]));
   }
 
   /** The columns of a change: those of the body, and those that the rules of the model have set in addition. */
@@ -131,7 +134,7 @@ export class RowCode {
     const instance = entity as Record<string, unknown>;
     this.#set(instance, columns, referred, this.#contextOf(request));
     const names = await this.#checked(request, instance, check);
-    return this.#merged(columns, names, (name) => this.#plain.columnOf(name, instance[name]));
+    return this.#merged(columns, names, (name) => this.#plain.columnsOf(name, instance[name]));
   }
 
   #contextOf(request: ApiRequest): InstanceContext {
@@ -145,7 +148,7 @@ export class RowCode {
     context: InstanceContext,
   ): void {
     for (const { column, property } of columns)
-      if (property) instance[property.name] = referred.get(column) ?? property.valueFor(context);
+      if (property) instance[property.name] = referred.get(column) ?? property.valueFor(context, instance);
   }
 
   #makeValue(instance: Record<string, unknown>, property: EntityProperty, context: InstanceContext): void {
@@ -182,14 +185,14 @@ export class RowCode {
   #merged(
     columns: readonly ColumnValue[],
     names: readonly string[],
-    columnOf: (name: string) => ColumnValue | null,
+    columnsOf: (name: string) => readonly ColumnValue[] | null,
   ): ColumnValue[] {
     const version = versionOf(this.#meta)?.name;
     const set = names.flatMap((name) => {
       // only the database sets it
       if (name === version) return [];
-      const column = columnOf(name);
-      if (column) return column;
+      const stored = columnsOf(name);
+      if (stored) return stored;
       throw new Error(`the rules of ${this.#meta.className} changed "${name}", which only a hook can change`);
     });
     if (set.length === 0) return [...columns];

@@ -53,7 +53,7 @@ export class RowLists {
     const { lists, mostBytes, writer } = this.#options;
     const found = readLists(request.body, lists);
     if (!found) return null;
-    const columns = Object.keys(found.rest).length === 0 ? [] : plain.read(found.rest, false);
+    const columns = Object.keys(found.rest).length === 0 ? [] : plain.read(found.rest, 'patch');
     if (!columns || columns.some(({ refersTo }) => refersTo)) return null;
     const reading = { ...(await rows.readingWithVisibility(request)), mostBytes };
     const owner = rows.read.keyParameters(key);

@@ -62,7 +62,7 @@ export class RowWrites {
   /** `check` validates the new row against the rules of the model; it is not called if no code takes part. */
   async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
     const { code, rows } = this.options;
-    const columns = plain.read(request.body, true, code === null);
+    const columns = plain.read(request.body, 'create', code === null);
     if (!columns) return notPlain;
     const checked = await this.#checkedReferences(request, columns);
     if (!checked) return notPlain;
@@ -83,12 +83,14 @@ export class RowWrites {
     check: Check,
   ): Promise<FoundRow | null | typeof notPlain> {
     const { code, lists, rows } = this.options;
-    const columns = plain.read(request.body, false);
+    const columns = plain.read(request.body, 'patch');
     if (!columns) {
       const { changes } = this;
       const listed = lists?.change(request, admission, plain, this.condition(request, admission), { changes, rows });
       return (await listed) ?? notPlain;
     }
+    const entity = admission.found?.entity as Record<string, unknown> | undefined;
+    if (columns.some(({ property }) => property?.isPartial && !entity?.[property.name])) return notPlain;
     const checked = await this.#checkedReferences(request, columns);
     if (!checked) return notPlain;
     const { referred, refusal, seen } = checked;
@@ -96,7 +98,6 @@ export class RowWrites {
       if (await this.isThere(request, admission)) throw refusal;
       return null;
     }
-    const entity = admission.found?.entity;
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
     const condition = this.condition(request, admission);

@@ -31,8 +31,32 @@ type VersionKind = keyof typeof versions;
 
 const isTime = (version: VersionKind): boolean => /time|seconds/.test(version);
 
-/** A model with a column of every kind, a required one, a to-one and a many-to-many; none has code. */
-function models(version: VersionKind) {
+/** Whether the model has a rule, which is code. */
+type IsRuled = boolean;
+
+/**
+ * A model with a column of every kind, a required one, a to-one, a many-to-many, and embedded objects with hidden parts. Its rule
+ * shows what it gets, and changes some of it.
+ */
+function models(version: VersionKind, isRuled: IsRuled) {
+  const Box = defineEntity({
+    name: 'Box',
+    embeddable: true,
+    properties: {
+      label: p.string().length(8).groups('read', 'write'),
+      weight: p.decimal().precision(6).scale(2).nullable().groups('read', 'write'),
+      sealed: p.datetime(3).nullable().groups('read', 'write'),
+      note: p.string().nullable(),
+    },
+  });
+  const Place = defineEntity({
+    name: 'Place',
+    embeddable: true,
+    properties: {
+      shelf: p.integer().nullable().groups('read', 'write'),
+      row: p.string().nullable().groups('write'),
+    },
+  });
   const Maker = defineEntity({
     name: 'Maker',
     properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
@@ -44,7 +68,7 @@ function models(version: VersionKind) {
   const columns = Object.fromEntries(
     kindNames.map((kind) => [kind, (kinds[kind].make() as Any).nullable().groups('read', 'write')]),
   );
-  const Item = defineEntity({
+  const Model = defineEntity({
     name: 'Item',
     properties: {
       id: p.integer().primary().groups('read'),
@@ -57,17 +81,29 @@ function models(version: VersionKind) {
         .onCreate(() => 7)
         .groups('read'),
       ...columns,
+      box: () => p.embedded(Box).nullable().groups('read', 'write'),
+      place: () => p.embedded(Place).nullable().groups('read', 'write'),
       maker: () => p.manyToOne(Maker).nullable().groups('read', 'write'),
       tags: () => p.manyToMany(Tag).groups('read', 'write'),
       // two databases write at different times
       ...(versions[version] && { version: isTime(version) ? versions[version]() : versions[version]().groups('read') }),
     },
-  } as Any);
-  return { Item, Maker, Tag };
+  } as Any) as Any;
+  if (!isRuled) return { Box, Item: Model, Maker, Place, Tag };
+  const Ruled = class Item extends Model.class {
+    validate(this: Any) {
+      const seen = JSON.stringify([this.code, this.status, this.box ?? null, this.place ?? null, this.maker?.id ?? null]);
+      if (this.status === 'marked' && this.box) this.box.note = `${this.box.label} ${this.place?.shelf ?? ''}`;
+      if (this.status === 'moved') this.place = this.place ? null : { shelf: 7 };
+      return this.code === 'seen' || this.box?.label === 'seen' ? [{ propertyPath: 'box.label', title: seen }] : [];
+    }
+  };
+  Model.setClass(Ruled);
+  return { Box, Item: Ruled, Maker, Place, Tag };
 }
 
-function options(url: string, compiledReads: boolean, version: VersionKind) {
-  const { Item, Maker, Tag } = models(version);
+function options(url: string, compiledReads: boolean, version: VersionKind, isRuled: IsRuled) {
+  const { Box, Item, Maker, Place, Tag } = models(version, isRuled);
   const association = { association: { property: 'tags' }, methods: { POST: true, DELETE: true } };
   return {
     app_main: {
@@ -84,12 +120,13 @@ function options(url: string, compiledReads: boolean, version: VersionKind) {
         },
       },
     },
-    models: [Item, Maker, Tag],
+    models: [Box, Item, Maker, Place, Tag],
     seed: async (em: Any) => {
       for (const id of [1, 2, 3]) {
         em.create(Maker, { id, name: `maker ${id}` });
         em.create(Tag, { id, name: `tag ${id}` });
-        em.create(Item, { code: `c${id}`, tags: id === 3 ? [] : [id] });
+        const box = id === 1 ? null : { label: `box ${id}`, note: id === 2 ? 'kept' : null };
+        em.create(Item, { code: `c${id}`, box, tags: id === 3 ? [] : [id] });
       }
       await em.flush();
     },
@@ -114,16 +151,41 @@ const reference = fc.oneof(
   { weight: 6, arbitrary: fc.record({ id }) },
   fc.constantFrom<unknown>(null, 5, { id: '1' }, { type: 'maker', id: 1 }, { type: 'tag', id: 1 }, { id: 1, name: 'x' }, {}),
 );
+/** Mostly valid, and sometimes with fields that do not exist, that are hidden, or that are missing. */
+const box = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ label: fc.constantFrom('a', 'b', 'seen') }) },
+  {
+    weight: 4,
+    arbitrary: fc.record(
+      {
+        label: fc.constantFrom<unknown>('a', 'b', 'seen', 'far too long', null, 5),
+        weight: fc.constantFrom<unknown>('1.50', '2', null, 'heavy', 3),
+        sealed: fc.constantFrom<unknown>('2026-01-02T03:04:05.678Z', null, 'never'),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  fc.constantFrom<unknown>(null, null, {}, { note: 'x' }, { label: 'a', nothing: 1 }, [], 'box'),
+);
+const place = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ shelf: fc.constantFrom(1, 2, null), row: fc.constantFrom('r', null) }, { requiredKeys: [] }),
+  },
+  fc.constantFrom<unknown>(null, { shelf: 'x' }, 1),
+);
 const further = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ code: fc.constantFrom('c1', 'c2', 'd', 'e', 'f', 'far too long', '') }) },
+  { weight: 4, arbitrary: fc.record({ box }) },
+  { weight: 2, arbitrary: fc.record({ place }) },
+  { weight: 3, arbitrary: fc.record({ code: fc.constantFrom('c1', 'c2', 'd', 'e', 'f', 'far too long', '', 'seen') }) },
   fc.record({ maker: reference }),
   fc.record({ notes: kinds.json.value }),
   fc.record({ tags: fc.array(reference, { maxLength: 3 }) }),
-  fc.record({ status: fc.constantFrom('', 'old', null) }),
+  { weight: 2, arbitrary: fc.record({ status: fc.constantFrom('', 'old', 'marked', 'moved', null) }) },
   fc.constantFrom({}, { nothing: 1 }, { hidden: 'x' }, { id: 1 }, { serial: 1 }, { type: 'item' }),
 );
 const body = fc
-  .tuple(fc.array(columnValue, { maxLength: 4 }), fc.array(further, { maxLength: 2 }))
+  .tuple(fc.array(columnValue, { maxLength: 4 }), fc.array(further, { maxLength: 3 }))
   .map(([columns, others]) => Object.assign({}, Object.fromEntries(columns), ...others));
 
 interface ListQuery {
@@ -170,12 +232,22 @@ const plainWrites: ListQuery[] = [
   { method: 'PATCH', url: '/item/1.json', payload: { status: 'new', tags: [{ id: 3 }] }, match: 'current', again: true },
   { method: 'POST', url: '/item/1/tags.json', payload: { id: 2 }, again: true },
   { method: 'DELETE', url: '/item/1/tags.json', payload: { id: 2 }, again: true },
+  { method: 'POST', url: '/item.json', payload: { code: 'boxed', box: { label: 'a', weight: '1.50' }, status: 'marked' } },
+  { method: 'PATCH', url: '/item/2.json', payload: { box: { label: 'b' }, place: { shelf: 1 } }, again: true },
+  { method: 'PATCH', url: '/item/2.json', payload: { box: null, place: null }, again: true },
   { method: 'DELETE', url: '/item/2.json', match: 'first' },
 ];
 
 const version = fc.constantFrom(...(Object.keys(versions) as VersionKind[]));
 
-const taken = { answers: 0, compiled: 0, succeeded: 0, versioned: 0 };
+const taken = { answers: 0, compiled: 0, succeeded: 0, versioned: 0, ruled: 0 };
+/** The successful writes of each form, and how many of them were compiled. */
+const forms: Record<string, { succeeded: number; compiled: number }> = {};
+
+function formsOf({ method, payload }: ListQuery, isRuled: IsRuled): string[] {
+  const embedded = typeof payload === 'object' && payload !== null && ('box' in payload || 'place' in payload);
+  return [`${method}${embedded ? ' with embedded objects' : ''}${isRuled ? ', ruled' : ''}`];
+}
 
 /** The number of a row in a path. */
 const rowIn = (url: string): string | undefined => /^\/item\/(\d+)/.exec(url)?.[1];
@@ -239,10 +311,15 @@ async function answer(application: TestApplication, { match = null, method, payl
 /** MikroORM's own writes. */
 const commits = vi.spyOn(UnitOfWork.prototype, 'commit');
 
-async function compare(database: DatabaseKind, version: VersionKind, requests: readonly ListQuery[]): Promise<void> {
+async function compare(
+  database: DatabaseKind,
+  version: VersionKind,
+  isRuled: IsRuled,
+  requests: readonly ListQuery[],
+): Promise<void> {
   const fresh = [await freshDatabase(database), await freshDatabase(database)] as const;
-  const plain = await startApplication(options(fresh[0].url, false, version) as Any);
-  const compiled = await startApplication(options(fresh[1].url, true, version) as Any);
+  const plain = await startApplication(options(fresh[0].url, false, version, isRuled) as Any);
+  const compiled = await startApplication(options(fresh[1].url, true, version, isRuled) as Any);
   try {
     for (const side of [plain, compiled]) {
       await newVersions(side, version);
@@ -264,15 +341,22 @@ async function compare(database: DatabaseKind, version: VersionKind, requests: r
       taken.answers++;
       if (expected.status < 300 && asked.payload !== undefined) {
         taken.succeeded++;
-        if (commits.mock.calls.length === 0) {
+        const isCompiled = commits.mock.calls.length === 0;
+        for (const form of formsOf(asked, isRuled)) {
+          forms[form] ??= { succeeded: 0, compiled: 0 };
+          forms[form].succeeded++;
+          if (isCompiled) forms[form].compiled++;
+        }
+        if (isCompiled) {
           taken.compiled++;
+          if (isRuled) taken.ruled++;
           if (version !== 'none') taken.versioned++;
         }
       }
     }
-    const notes = ({ application }: TestApplication) =>
-      application.mapper.em.fork().execute('select id, notes from item order by id');
-    expect(await notes(compiled)).toEqual(await notes(plain));
+    const hidden = ({ application }: TestApplication) =>
+      application.mapper.em.fork().execute('select id, notes, box_note, place_row from item order by id');
+    expect(await hidden(compiled)).toEqual(await hidden(plain));
   } finally {
     await compiled.close();
     await plain.close();
@@ -283,15 +367,15 @@ async function compare(database: DatabaseKind, version: VersionKind, requests: r
 describe.each(databases)('writes on %s', (database) => {
   test('have the same effects and responses, compiled or through entities', { timeout: 600_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(version, fc.array(request, { minLength: 5, maxLength: 15 }), (each, requests) =>
-        compare(database, each, requests),
+      fc.asyncProperty(version, fc.boolean(), fc.array(request, { minLength: 5, maxLength: 15 }), (each, isRuled, requests) =>
+        compare(database, each, isRuled, requests),
       ),
       {
         numRuns: runs,
         examples: [
-          ['none', plainWrites],
-          ['integer', plainWrites],
-          ['time', plainWrites],
+          ['none', false, plainWrites],
+          ['integer', true, plainWrites],
+          ['time', false, plainWrites],
         ],
         ...casesOn(database),
       },
@@ -303,5 +387,6 @@ afterAll(() => {
   // a comparison of the entity path with itself would prove nothing
   expect(taken.compiled).toBeGreaterThan(taken.succeeded / 4);
   expect(taken.versioned).toBeGreaterThan(taken.compiled / 4);
-  if (process.env.FC_RUNS) console.log(taken);
+  expect(taken.ruled).toBeGreaterThan(0);
+  if (process.env.FC_RUNS) console.log(taken, forms);
 });

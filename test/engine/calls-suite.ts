@@ -138,6 +138,8 @@ const cases: Case[] = [
   { title: 'create', method: 'POST', path: '.json', status: 201, json: fresh, once: creating },
   { title: 'create with references', method: 'POST', path: '.json', status: 201, json: { ...fresh, category: { id: 1001 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: [...creating, ...embedded], ...embeds },
   { title: 'create through denormalizers', method: 'POST', path: '.json', status: 201, json: { ...fresh, category: { id: 1001 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: ['denormalize category', 'denormalize tag 1001', 'denormalize tag 1003'], ...hasDenormalizer },
+  { title: 'create with an embedded object', method: 'POST', path: '.json', status: 201, json: { ...fresh, place: { shelf: 1, row: 'a' } }, once: creating },
+  { title: 'create with an incomplete embedded object', method: 'POST', path: '.json', status: 422, json: { ...fresh, place: { row: 'a' } }, once: ['voter SEE', 'voter CHANGE'], never: afterValidation },
   { title: 'create with a body that is not JSON', method: 'POST', path: '.json', status: 400, body: '{', never: [...writing, 'customizeQuery'] },
   { title: 'create with an unknown field', method: 'POST', path: '.json', status: 400, json: { ...fresh, nope: 1 }, once: ['voter CHANGE', 'afterAccessCheck'], never: writing },
   { title: 'create with a missing reference', method: 'POST', path: '.json', status: 400, json: { ...fresh, category: { id: 99 } }, once: ['voter CHANGE', 'afterAccessCheck'], never: writing, ...embeds },
@@ -155,6 +157,7 @@ const cases: Case[] = [
     return [
       { title: method, method, path: item, status: 200, json, once: changing },
       { title: `${method} of JSON`, method, path: item, status: 200, json: { ...whole, data: { a: 1 } }, once: changing },
+      { title: `${method} of an embedded object`, method, path: item, status: 200, json: { ...json, place: { shelf: 2 } }, once: changing },
       { title: `${method} of references`, method, path: item, status: 200, json: { ...json, category: { id: 1003 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: changing, ...embeds },
       { title: `${method} through denormalizers`, method, path: item, status: 200, json: { ...json, category: { id: 1003 }, tags: [{ id: 1001 }, { id: 1003 }] }, once: ['denormalize category', 'denormalize tag 1001', 'denormalize tag 1003'], ...hasDenormalizer },
       { title: `${method} with a body that is not JSON`, method, path: item, status: 400, body: '{', never: writing },
@@ -198,7 +201,8 @@ const cases: Case[] = [
   { title: 'collection action', method: 'POST', path: '/work.json', status: 200, json: {}, once: ['voter SEE', 'voter CHANGE', 'afterAccessCheck', 'handler', 'beforeSerialize'], never: ['customizeQuery'], unchanged: true },
   { title: 'collection action that a voter denies', method: 'POST', path: '/work.json', status: 403, json: {}, headers: deny('CHANGE'), once: ['voter SEE', 'voter CHANGE'], never: afterAccess },
   { title: 'collection action with paginate', method: 'GET', path: '/mine.json', status: 200, once: ['voter SEE', 'afterAccessCheck', 'handler', 'customizeQuery', ...embedded, 'beforeSerialize'] },
-  { title: 'collection action with query()', method: 'GET', path: '/total.json', status: 200, once: ['voter SEE', 'handler', 'customizeQuery'] },
+  // MikroORM cannot count a query with `distinct`
+  { title: 'collection action with query()', method: 'GET', path: '/total.json', status: 200, once: ['voter SEE', 'handler', 'customizeQuery'], forms: (form) => form !== 'distinct' },
 ];
 
 /** The steps that a variant has no code for. */

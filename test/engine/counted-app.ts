@@ -118,6 +118,15 @@ export const forms: Record<string, (restricted: Restricted) => unknown> = {
   },
 };
 
+const Place = defineEntity({
+  name: 'Place',
+  embeddable: true,
+  properties: {
+    shelf: p.integer().groups('read', 'write'),
+    row: p.string().nullable().groups('read', 'write'),
+  },
+});
+
 function modelsOf(calls: Calls) {
   const Category = defineEntity({
     name: 'Category',
@@ -163,6 +172,7 @@ function itemOf(name: string, variant: Variant, { calls, Category, Tag }: { call
       open: p.boolean().default(true).groups('read', 'write'),
       amount: p.integer().default(0).groups('read'),
       data: p.json().nullable().groups('read', 'write'),
+      place: () => p.embedded(Place).nullable().groups('read', 'write'),
       category: () =>
         p
           .manyToOne(Category)
@@ -415,7 +425,7 @@ function countedOptions(url: string, calls: Calls): CodeOptions {
       },
       database: { url, schema: 'update' },
     } as Any,
-    models: [Category, Tag, ...Object.values(items)],
+    models: [Category, Place, Tag, ...Object.values(items)],
     controllers: [...Object.values(controllers), ...Object.values(others)],
     voters: [SeeVoter, ChangeVoter],
     denormalizers: [CategoryDenormalizer, TagDenormalizer],

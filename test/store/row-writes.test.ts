@@ -91,13 +91,13 @@ describe('a row is created', () => {
   test('by one statement from the columns of its body', async () => {
     expect(await plainly.create(request, plain, check)).toEqual(written);
     expect(steps).toEqual([
-      ['read', body, true, true],
+      ['read', body, 'create', true],
       ['readingWithin', request, [plainly.changes.table]],
       ['insert', [name], reading, none],
     ]);
     results.read = null;
     for (const writes of [plainly, coded]) expect(await writes.create(request, plain, check)).toBe(notPlain);
-    expect(steps.at(-1)).toEqual(['read', body, true, false]);
+    expect(steps.at(-1)).toEqual(['read', body, 'create', false]);
   });
 
   test('after code of the model has run on the rows that it refers to', async () => {
@@ -170,7 +170,7 @@ describe('a row is changed', () => {
       expect(await change(plainly, of)).toEqual(written);
       const condition = { restriction: 'restriction', version: of.found ? ['v'] : null, em: expect.any(Function) };
       expect(steps).toEqual([
-        ['read', body, false],
+        ['read', body, 'patch'],
         ['readingWithin', request, [plainly.changes.table]],
         ['update', 1, [name], condition, reading, none],
       ]);

@@ -144,7 +144,7 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
   /** The columns of the owner that code has set; null if a statement cannot write them. */
   protected columnsOf(
     { effects, owner }: Effect<Seen>,
-    plain: Pick<PlainBody, 'columnOf'>,
+    plain: Pick<PlainBody, 'columnsOf'>,
     object = owner,
   ): ColumnValue[] | null {
     const { property } = this.#options;
@@ -153,9 +153,9 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
       const value = (object as Record<string, unknown>)[name];
       const referred = Reference.isReference(value) ? (value.unwrap() as object) : value;
       // an entity that code has created is not stored yet
-      return Utils.isEntity(referred) && !effects.find(referred) ? null : plain.columnOf(name, value);
+      return Utils.isEntity(referred) && !effects.find(referred) ? null : plain.columnsOf(name, value);
     });
-    return columns.includes(null) ? null : (columns as ColumnValue[]);
+    return columns.includes(null) ? null : (columns.flat() as ColumnValue[]);
   }
 
   /** Locks the row of the owner, on databases that lock rows. */

@@ -27,9 +27,9 @@ export function newRowColumns(
     }
     const referred = Reference.isReference(value) ? (value.unwrap() as object) : value;
     if (Utils.isEntity(referred) && !isStored(referred as object)) return null;
-    const column = stored.newColumnOf(name, value);
-    if (!column) return null;
-    columns.push(column);
+    const own = stored.newColumnsOf(name, value);
+    if (!own) return null;
+    columns.push(...own);
   }
   // the same columns make the same statement
   return columns.length === 0 ? null : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
