@@ -8,7 +8,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
 
-const runs = Number(process.env.FC_RUNS ?? 6);
+const runs = Number(process.env.FC_RUNS ?? 4);
 
 const kindNames = Object.keys(kinds) as (keyof typeof kinds)[];
 

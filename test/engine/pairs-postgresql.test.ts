@@ -12,6 +12,6 @@ describe('PostgreSQL with two processes', () => {
 
   afterAll(() => deployment?.close());
 
-  describeRaces(() => deployment);
+  describeRaces(() => deployment, 2);
   describeRandom(() => deployment, 2);
 });

@@ -12,6 +12,6 @@ describe('SQLite with two processes', () => {
 
   afterAll(() => deployment?.close());
 
-  describeRaces(() => deployment);
+  describeRaces(() => deployment, 1);
   describeRandom(() => deployment, 1);
 });

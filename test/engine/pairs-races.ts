@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { partOf, seed } from '../support/random.ts';
 import { type Kind, kinds, limits, pairForms } from './pairs-app.ts';
 import {
   type Deployment,
@@ -101,12 +102,26 @@ const races: Race[] = [
   { title: 'bump with a tag and PATCH', requests: [bound({ method: 'POST', action: 'bump', json: {}, ...anna }), patch({ title: 'b' })], serial: [[200, 200], [412, 200]], of: isVersioned },
 ];
 
+const changes = [
+  ['PATCH', patch({ title: 'late' }), (row: State) => row.title === 'late'],
+  ['add', add('labels', 2), (row: State) => row.labels.includes(2)],
+  ['add through a method', add('marks', 2), (row: State) => row.marks.includes(2)],
+  ['replacement of a list', patch({ refs: [{ id: 3 }] }), (row: State) => row.refs.includes(3)],
+  ['bump', { method: 'POST', action: 'bump', json: {}, ...anna } as RowRequest, (row: State) => row.amount > 0],
+] as const;
+
 function repetitionsOf({ of = () => true }: Pick<Race, 'of'>): number {
   return Math.ceil(repetitions / (Object.keys(kinds) as Kind[]).filter(of).length);
 }
 
-/** Requests whose races are known, each sent many times. */
-export function describeRaces(deployed: () => Deployment): void {
+/** How many deployments share the races. */
+const deployments = 3;
+
+/**
+ * Requests whose races are known. Each race is tried with each model on one of the deployments. The seed decides on which;
+ * `TEST_ALL=1` tries it on all.
+ */
+export function describeRaces(deployed: () => Deployment, place: number): void {
   /** Half of the repetitions with slow voters, a quarter of those with slow rules as well; restrictions take turns. */
   function variation(index: number, race: Pick<Race, 'requests' | 'start'>): { start: State; requests: RowRequest[] } {
     const pause = index % 2 ? 3 : 0;
@@ -118,14 +133,15 @@ export function describeRaces(deployed: () => Deployment): void {
   }
 
   describe.each(Object.keys(kinds) as Kind[])('concurrent requests to the model "%s"', (kind) => {
-    const tried = races.filter(({ of }) => !of || of(kind));
+    const turn = place + Object.keys(kinds).indexOf(kind);
+    const shared = <Case>(cases: readonly Case[]) => partOf(cases, deployments, turn);
 
-    test.each(tried)('have the results of a serial order: $title', async (race) => {
+    test.each(shared(races).filter(({ of }) => !of || of(kind)))('have the results of a serial order: $title', async (race) => {
       const { requests } = race;
       const orders = new SerialOrders(deployed(), kind, { ...firstState, ...race.start }, requests);
       const faults: string[] = [];
       await inBatches(repetitionsOf(race), 4, async (index) => {
-        const { start, requests } = variation(index, race);
+        const { start, requests } = variation(index + turn + seed, race);
         const outcome = await deployed().run(kind, start, requests);
         const fault = (await orders.faultOf(outcome))?.text ?? race.fault?.(outcome);
         if (fault) faults.push(fault);
@@ -154,13 +170,7 @@ export function describeRaces(deployed: () => Deployment): void {
       expect({ faults: faults.length, first: faults.slice(0, 2) }).toEqual({ faults: 0, first: [] });
     });
 
-    test.each([
-      ['PATCH', patch({ title: 'late' }), (row: State) => row.title === 'late'],
-      ['add', add('labels', 2), (row: State) => row.labels.includes(2)],
-      ['add through a method', add('marks', 2), (row: State) => row.marks.includes(2)],
-      ['replacement of a list', patch({ refs: [{ id: 3 }] }), (row: State) => row.refs.includes(3)],
-      ['bump', { method: 'POST', action: 'bump', json: {}, ...anna } as RowRequest, (row: State) => row.amount > 0],
-    ] as const)('do not change a row after its lock was committed: %s', async (_, change, isChanged) => {
+    test.each(shared(changes))('do not change a row after its lock was committed: %s', async (_, change, isChanged) => {
       const faults: string[] = [];
       await inBatches(repetitionsOf({}), 4, async (index) => {
         const { requests, start } = variation(index, { requests: [change, patch({ locked: true })] });

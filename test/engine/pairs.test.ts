@@ -12,6 +12,6 @@ describe('SQLite with one process', () => {
 
   afterAll(() => deployment?.close());
 
-  describeRaces(() => deployment);
+  describeRaces(() => deployment, 0);
   describeRandom(() => deployment, 0);
 });

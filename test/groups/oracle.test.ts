@@ -4,8 +4,8 @@ import { numbersOn, seed } from '../support/random.ts';
 import { Walk } from './walk.ts';
 
 /** How many random applications there are on each database, which are others on the other one. */
-const applications = Number(process.env.GROUP_APPLICATIONS ?? 3);
-const requestsOfEach = 2000;
+const applications = Number(process.env.GROUP_APPLICATIONS ?? 2);
+const requestsOfEach = process.env.GROUP_APPLICATIONS ? 2000 : 600;
 const sent: Partial<Record<DatabaseKind, number>> = {};
 
 describe.each(databases)(`fields by role in random applications on %s (TEST_SEED=${seed})`, (kind) => {

@@ -7,7 +7,7 @@ import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { type ColumnKind, kinds } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 2);
+const runs = Number(process.env.FC_RUNS ?? 1);
 
 type Any = any;
 

@@ -12,7 +12,7 @@ import { jsonNameOf, parseXml } from '../support/xml.ts';
 import { fill } from './fill.ts';
 import { className, filteredUniverse, looksAtOthers, modelsOf, rowsOf, sortOf, type Universe, universe } from './random-model.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 2);
+const runs = Number(process.env.FC_RUNS ?? 1);
 
 /** How often a read was compiled, and why not. */
 const tally = () => ({

@@ -9,7 +9,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 type Any = any;
 type Restrict = (query: Any) => unknown;
 
-const runs = Number(process.env.FC_RUNS ?? 40);
+const runs = Number(process.env.FC_RUNS ?? 15);
 
 const Center: Any = defineEntity({
   name: 'Center',

@@ -7,7 +7,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 type Any = any;
 
 const cases = Number(process.env.FC_RUNS ?? 1);
-const requests = 30;
+const requests = process.env.FC_RUNS ? 30 : 15;
 
 const both = ['read', 'write'] as const;
 
