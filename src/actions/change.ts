@@ -24,6 +24,7 @@ export async function change(
   const state = stateOf(request, framework.mapper);
   const groups = groupsOf(request, framework.mapper);
   const changed = await store.change(request, admission, {
+    mode,
     apply: async (entity) => {
       const { violations } = await framework
         .deserializer(groups)

@@ -8,7 +8,17 @@ import { isObject, type WriteMode } from './body-reader.ts';
 import { plainEmbedded } from './plain-embedded.ts';
 import { type IsOpen, type PlainField, plainField, type ReferenceCheck } from './plain-fields.ts';
 import { type Column, type ColumnValue, databaseColumn, databaseValue, StoredColumns } from './stored-columns.ts';
-import type { WritePlan } from './write-plan.ts';
+import { isSetOnce, type WritableField, type WritePlan } from './write-plan.ts';
+
+/** The lists of references in a body that statements write, by their names. */
+type Lists = Pick<ReadonlyMap<string, unknown>, 'has'>;
+
+const noLists: Lists = new Map();
+
+interface ReadOptions {
+  readonly lists?: Lists;
+  readonly withDefaults?: boolean;
+}
 
 /** By model, found at startup: to find out, the constructor is called. */
 const constructionReasons = new WeakMap<EntityMetadata, string | null>();
@@ -20,6 +30,8 @@ const constructionReasons = new WeakMap<EntityMetadata, string | null>();
 export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
   readonly #required: readonly string[];
+  /** The fields that PUT resets if the body does not have them. */
+  readonly #replaced: readonly WritableField[];
   readonly #defaults: readonly Default[];
   readonly #stored: StoredColumns;
   readonly #construct: () => Record<string, unknown>;
@@ -39,6 +51,7 @@ export class PlainBody {
     this.#fields = fields;
     this.emptyColumns = new Set([...fields.values()].flatMap(({ empty }) => empty.map(({ column }) => column)));
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
+    this.#replaced = [...plan.fields.values()].filter((field) => !field.unseen && !isSetOnce(field));
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
     this.#stored = new StoredColumns(mapper, plan.meta);
     this.#construct = constructionOf(plan.meta);
@@ -56,6 +69,12 @@ export class PlainBody {
     return reason;
   }
 
+  /** Why MikroORM has to replace rows; null if statements alone can, with the lists that they write. */
+  replaceReason(lists: Lists): string | null {
+    const field = this.#replaced.find(({ name }) => !this.#fields.has(name) && !lists.has(name));
+    return field ? `PUT replaces ${this.#meta.className}.${field.property}, which MikroORM writes` : null;
+  }
+
   /** The columns of a property that code has set; null if a statement alone cannot write them. */
   columnsOf(property: string, value: unknown): readonly ColumnValue[] | null {
     return this.#stored.columnsOf(property, value);
@@ -66,8 +85,11 @@ export class PlainBody {
     return this.#stored.newColumnsOf(property, value);
   }
 
-  /** The columns that a body sets; null if it is not a plain one. A new row gets its defaults, unless code sets them. */
-  read(body: unknown, mode: WriteMode, withDefaults = mode === 'create'): ColumnValue[] | null {
+  /**
+   * The columns that a body sets; null if it is not a plain one. A new row gets its defaults, unless code sets them. `lists` are not
+   * in the body.
+   */
+  read(body: unknown, mode: WriteMode, { lists = noLists, withDefaults = true }: ReadOptions = {}): ColumnValue[] | null {
     if (!isObject(body)) return null;
     const isNew = mode === 'create';
     const columns: ColumnValue[] = [];
@@ -76,6 +98,12 @@ export class PlainBody {
       const read = field && (isNew || !field.isKey) ? field.read(body[name], body, mode) : null;
       if (!read) return null;
       columns.push(...read);
+    }
+    for (const { name } of mode === 'replace' ? this.#replaced : []) {
+      if (Object.hasOwn(body, name) || lists.has(name)) continue;
+      const reset = this.#fields.get(name)?.reset;
+      if (!reset) return null;
+      columns.push(...reset);
     }
     if (isNew) {
       if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;

@@ -44,6 +44,7 @@ export function plainEmbedded(mapper: Mapper, meta: EntityMetadata, field: Embed
   });
   return {
     isKey: false,
+    reset: nullable ? cleared : null,
     // parts of a nullable object have nullable columns
     empty: parts.filter(({ field: part }) => nullable || part.nullable).map(({ column }) => columnValue(column, null)),
     read: (json, _body, mode) => {

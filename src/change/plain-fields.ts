@@ -1,4 +1,4 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, isRaw } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
@@ -32,6 +32,8 @@ export interface PlainField {
   readonly isKey: boolean;
   /** The columns that a value in a body sets; null if the deserializer has to read it. */
   read(json: unknown, body: object, mode: WriteMode): readonly ColumnValue[] | null;
+  /** The columns that PUT sets if the body does not have the field; null if the deserializer has to find out. */
+  readonly reset: readonly ColumnValue[] | null;
   /** The columns that are null in a new row whose body does not have the field. */
   readonly empty: readonly ColumnValue[];
 }
@@ -64,6 +66,7 @@ export function plainField(
     return {
       isKey,
       empty,
+      reset: resetScalar(field, cleared, mapper),
       read: (json, body, mode) => {
         if (json === null) return nullable ? [cleared] : null;
         if (field.merges && mode === 'patch') return null;
@@ -94,6 +97,7 @@ export function plainField(
   return {
     isKey,
     empty,
+    reset: nullable && !canHide && !hasDefault(property) ? [cleared] : null,
     read: (json, _body, mode) => {
       if (json === null) return nullable && !(canHide && mode !== 'create') ? [cleared] : null;
       const id = readReference(json, target, parseId);
@@ -116,6 +120,24 @@ function referenceTarget({ targets }: AssociationWrite, property: EntityProperty
 /** Whether a new row gets another value than null if it is not given one. */
 export function hasDefault({ default: literal, defaultRaw, onCreate }: EntityProperty): boolean {
   return (literal ?? defaultRaw ?? onCreate) !== undefined;
+}
+
+/** The default, or null. MikroORM makes values by functions and in SQL. */
+function resetScalar(
+  { metadata: property, nullable, required }: ScalarWrite,
+  cleared: ColumnValue,
+  mapper: Mapper,
+): readonly ColumnValue[] | null {
+  const { default: literal, defaultRaw, onCreate } = property;
+  if (literal === undefined || literal === null) {
+    if (literal === undefined && defaultRaw !== undefined) return null;
+    if (nullable) return [cleared];
+    return onCreate || required ? null : [];
+  }
+  const platform = mapper.driver.getPlatform();
+  if (isRaw(literal) || !columnKinds[valueKindOf(property, platform).kind].isPlain) return null;
+  const value = dialectOf(mapper).values.storable(databaseValue(property, platform)(literal));
+  return [{ ...cleared, value, property: { name: property.name as string, valueFor: () => literal } }];
 }
 
 /** Reads values of a field into the column of a property; null if the deserializer has to. */

@@ -164,6 +164,15 @@ export class RowChanges {
     );
   }
 
+  /** The condition of {@link selecting} that the rows that columns refer to exist and are visible to the caller. */
+  referring(columns: readonly ColumnValue[], seen: SeenReferences): (before: number) => QueryText {
+    const referring = columns.filter(({ refersTo }) => refersTo);
+    return (before) => {
+      const { conditions, params } = this.#references(referring, before + 1, seen, before + referring.length);
+      return { sql: conditions.join(' and '), params: [...referring.map(({ value }) => value), ...params] };
+    };
+  }
+
   /** Conditions that referenced rows exist and are visible to the caller. `before` is the number of parameters before theirs. */
   #references(columns: readonly ColumnValue[], from: number, seen: SeenReferences, before: number): ConditionText {
     const params: unknown[] = [];

@@ -64,7 +64,7 @@ export class RowInserts {
     const { code, rows: store } = writes.options;
     const bodies: ColumnValue[][] = [];
     for (const { request: item } of items) {
-      const columns = plain.read(item.body, 'create', code === null);
+      const columns = plain.read(item.body, 'create', { withDefaults: code === null });
       if (!columns) return notPlain;
       bodies.push(columns);
       await errors.pause();

@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
+import type { WriteMode } from '../change/body-reader.ts';
 import { valueProblem } from '../change/conflict.ts';
 import type { PlainBody } from '../change/plain-body.ts';
 import { type ListedItems, type PlainList, readLists } from '../change/plain-lists.ts';
@@ -10,11 +11,11 @@ import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { databaseErrors } from '../dialect/errors.ts';
 import { keyColumns } from '../query/rows/association.ts';
-import { noText, statementOf } from '../query/rows/bound-statement.ts';
+import { statementOf } from '../query/rows/bound-statement.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import type { Admission } from './port.ts';
-import type { Condition, RowChanges } from './row-changes.ts';
+import type { Condition, RowChanges, SeenReferences } from './row-changes.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
 
 interface RowListOptions {
@@ -24,6 +25,14 @@ interface RowListOptions {
   readonly writer: Writer;
   /** The most bytes of the rows that the response embeds. */
   readonly mostBytes: number;
+}
+
+interface ChangingLists {
+  readonly changes: RowChanges;
+  readonly rows: RowStore;
+  readonly mode: WriteMode;
+  /** The rows that the caller may refer to; null if a condition cannot say that. */
+  seenReferences(request: ApiRequest, columns: readonly ColumnValue[]): Promise<SeenReferences | null>;
 }
 
 /** Writes a statement. The first parameters are the key of the owner. */
@@ -41,23 +50,25 @@ export class RowLists {
 
   /**
    * Returns null if it wrote nothing: the body has more than lists and columns, the owner does not fulfil the condition, or an item
-   * is missing. MikroORM finds out which.
+   * or a referenced row is missing. MikroORM finds out which.
    */
   async change(
     request: ApiRequest,
     { key }: Admission,
     plain: PlainBody,
     condition: Condition,
-    { changes, rows }: { readonly changes: RowChanges; readonly rows: RowStore },
+    { changes, mode, rows, seenReferences }: ChangingLists,
   ): Promise<FoundRow | null> {
     const { lists, mostBytes, writer } = this.#options;
-    const found = readLists(request.body, lists);
+    const found = readLists(request.body, lists, mode);
     if (!found) return null;
-    const columns = Object.keys(found.rest).length === 0 ? [] : plain.read(found.rest, 'patch');
-    if (!columns || columns.some(({ refersTo }) => refersTo)) return null;
+    const isEmpty = mode === 'patch' && Object.keys(found.rest).length === 0;
+    const columns = isEmpty ? [] : plain.read(found.rest, mode, { lists });
+    const seen = columns && (await seenReferences(request, columns));
+    if (!seen || columns.some(({ property }) => property?.isPartial)) return null;
     const reading = { ...(await rows.readingWithVisibility(request)), mostBytes };
     const owner = rows.read.keyParameters(key);
-    const { params, sql } = changes.selecting(condition, owner.length, () => noText);
+    const { params, sql } = changes.selecting(condition, owner.length, changes.referring(columns, seen));
     const steps: Step[] = [
       // a list can replace any number of links
       { statement: statementOf(sql), parameters: [...owner, ...params], mayTakeLong: true },

@@ -36,6 +36,13 @@ export interface RowWriteOptions {
 
 export const noReferences: SeenReferences = new Map();
 
+/** How a body changes a row. */
+export interface RowEdit {
+  /** Validates a row that was already changed against the rules. */
+  readonly check: Check;
+  readonly mode: 'patch' | 'replace';
+}
+
 /** The references of a body after their check. */
 interface CheckedReferences {
   /** Why the caller may not refer to one of the rows; null if they may. */
@@ -62,7 +69,7 @@ export class RowWrites {
   /** `check` validates the new row against the rules of the model; it is not called if no code takes part. */
   async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
     const { code, rows } = this.options;
-    const columns = plain.read(request.body, 'create', code === null);
+    const columns = plain.read(request.body, 'create', { withDefaults: code === null });
     if (!columns) return notPlain;
     const checked = await this.#checkedReferences(request, columns);
     if (!checked) return notPlain;
@@ -80,14 +87,15 @@ export class RowWrites {
     request: ApiRequest,
     admission: Admission,
     plain: PlainBody,
-    check: Check,
+    { check, mode }: RowEdit,
   ): Promise<FoundRow | null | typeof notPlain> {
     const { code, lists, rows } = this.options;
-    const columns = plain.read(request.body, 'patch');
+    const columns = plain.read(request.body, mode);
     if (!columns) {
       const { changes } = this;
-      const listed = lists?.change(request, admission, plain, this.condition(request, admission), { changes, rows });
-      return (await listed) ?? notPlain;
+      const seenReferences = this.seenReferences.bind(this);
+      const options = { changes, mode, rows, seenReferences };
+      return (await lists?.change(request, admission, plain, this.condition(request, admission), options)) ?? notPlain;
     }
     const entity = admission.found?.entity as Record<string, unknown> | undefined;
     if (columns.some(({ property }) => property?.isPartial && !entity?.[property.name])) return notPlain;

@@ -9,7 +9,7 @@ import type { Admission, Found, Restriction } from './port.ts';
 import { groupsOf, stateOf } from './request-state.ts';
 import type { Check } from './row-code.ts';
 import type { FoundRow, RowStore } from './row-store.ts';
-import { notPlain, type RowWrites } from './row-writes.ts';
+import { notPlain, type RowEdit, type RowWrites } from './row-writes.ts';
 
 /** The parts that write a model's rows by statements alone, determined at startup. */
 export interface RowWriting {
@@ -23,11 +23,9 @@ export interface RowWriting {
 }
 
 /** Application code that takes part in a change. */
-export interface Edit {
+export interface Edit extends RowEdit {
   /** Changes the entity, and throws if that breaks a rule. */
   apply(entity: object): Promise<void>;
-  /** Validates a row that was already changed against the rules. */
-  readonly check: Check;
 }
 
 /** Application code that takes part in creating a row. */
@@ -76,11 +74,11 @@ export class WriteStore {
   }
 
   /** Returns null if the row no longer exists. */
-  async change(request: ApiRequest, admission: Admission, { apply, check }: Edit): Promise<Written | null> {
+  async change(request: ApiRequest, admission: Admission, edit: Edit): Promise<Written | null> {
     const rows = this.rowsFor(request);
-    const changed = rows ? await rows.writes.change(request, admission, rows.plain, check) : notPlain;
+    const changed = rows ? await rows.writes.change(request, admission, rows.plain, edit) : notPlain;
     if (changed !== notPlain) return changed;
-    return (await this.#entities.change(request, await this.#read(request, admission), apply))?.entity ?? null;
+    return (await this.#entities.change(request, await this.#read(request, admission), edit.apply))?.entity ?? null;
   }
 
   /** Returns the removed entity, or an empty object if a statement removed the row; null if the row no longer exists. */

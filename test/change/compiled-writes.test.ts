@@ -84,7 +84,8 @@ function models(version: VersionKind, isRuled: IsRuled) {
       box: () => p.embedded(Box).nullable().groups('read', 'write'),
       place: () => p.embedded(Place).nullable().groups('read', 'write'),
       maker: () => p.manyToOne(Maker).nullable().groups('read', 'write'),
-      tags: () => p.manyToMany(Tag).groups('read', 'write'),
+      // MikroORM replaces lists of models with rules
+      tags: () => p.manyToMany(Tag).groups('read', ...(isRuled ? [] : ['write'])),
       // two databases write at different times
       ...(versions[version] && { version: isTime(version) ? versions[version]() : versions[version]().groups('read') }),
     },
@@ -205,10 +206,15 @@ const plainRequest: fc.Arbitrary<ListQuery> = fc.oneof(
     payload: body.map((given) => ({ code: 'g', ...given })),
   }),
   fc.record({
-    method: fc.constantFrom('PATCH' as const, 'PATCH' as const, 'PUT' as const),
+    method: fc.constant('PATCH' as const),
     url: id.map((key) => `/item/${key}.json`),
     payload: body,
   }),
+  fc.tuple(fc.constantFrom(1, 2, 3, 4, 99), body, fc.boolean()).map(([key, given, isWhole]) => ({
+    method: 'PUT' as const,
+    url: `/item/${key}.json`,
+    payload: { ...(isWhole && { code: `c${key}` }), ...given },
+  })),
   fc.record({
     method: fc.constantFrom('POST' as const, 'DELETE' as const),
     url: id.map((key) => `/item/${key}/tags.json`),
@@ -235,6 +241,13 @@ const plainWrites: ListQuery[] = [
   { method: 'POST', url: '/item.json', payload: { code: 'boxed', box: { label: 'a', weight: '1.50' }, status: 'marked' } },
   { method: 'PATCH', url: '/item/2.json', payload: { box: { label: 'b' }, place: { shelf: 1 } }, again: true },
   { method: 'PATCH', url: '/item/2.json', payload: { box: null, place: null }, again: true },
+  { method: 'PUT', url: '/item/3.json', payload: { code: 'c3', box: { label: 'c' }, maker: { id: 1 } }, again: true },
+  {
+    method: 'PUT',
+    url: '/item/3.json',
+    payload: { code: 'c3', integer: 4, tags: [{ id: 1 }, { id: 3 }], maker: { id: 2 } },
+    again: true,
+  },
   { method: 'DELETE', url: '/item/2.json', match: 'first' },
 ];
 

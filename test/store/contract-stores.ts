@@ -309,6 +309,7 @@ export class Stores {
         await framework.deserializer(defaultGroups).update(entity, request.body as never, 'patch', this.#scope(request));
       },
       check: async () => undefined,
+      mode: 'patch',
     });
     return written && this.shown(request, written, api);
   }

@@ -91,13 +91,13 @@ describe('a row is created', () => {
   test('by one statement from the columns of its body', async () => {
     expect(await plainly.create(request, plain, check)).toEqual(written);
     expect(steps).toEqual([
-      ['read', body, 'create', true],
+      ['read', body, 'create', { withDefaults: true }],
       ['readingWithin', request, [plainly.changes.table]],
       ['insert', [name], reading, none],
     ]);
     results.read = null;
     for (const writes of [plainly, coded]) expect(await writes.create(request, plain, check)).toBe(notPlain);
-    expect(steps.at(-1)).toEqual(['read', body, 'create', false]);
+    expect(steps.at(-1)).toEqual(['read', body, 'create', { withDefaults: false }]);
   });
 
   test('after code of the model has run on the rows that it refers to', async () => {
@@ -162,7 +162,7 @@ describe('a row is created', () => {
 });
 
 describe('a row is changed', () => {
-  const change = (writes: RowWrites, of = admission) => writes.change(request, of, plain, check);
+  const change = (writes: RowWrites, of = admission) => writes.change(request, of, plain, { check, mode: 'patch' });
 
   test('by one statement that requires the version that was checked, or the restriction', async () => {
     for (const of of [admission, unread]) {
@@ -204,7 +204,9 @@ describe('a row is changed', () => {
       results.lists = result;
       expect(await change(listing)).toBe(expected);
       const condition = { restriction: 'restriction', version: ['v'], em: expect.any(Function) };
-      expect(steps[1]).toEqual(['lists', request, admission, plain, condition, { changes: listing.changes, rows }]);
+      const { changes } = listing;
+      const options = { changes, mode: 'patch', rows, seenReferences: expect.any(Function) };
+      expect(steps[1]).toEqual(['lists', request, admission, plain, condition, options]);
     }
   });
 

@@ -7,6 +7,7 @@ type Any = any;
 
 const mapper: Any = { driver: { convertException: (error: unknown) => error } };
 const [meta, plain, restriction, make, apply, check] = ['meta', 'plain', 'restriction', 'make', 'apply', 'check'] as Any[];
+const edit = { apply, check, mode: 'patch' } as const;
 const stored = { stored: true };
 
 /** The calls of both stores, and what each returns. */
@@ -65,7 +66,7 @@ describe.each([
     };
     expect(await store.find(request, 1, restriction)).toBe('found');
     expect(await store.create(request, { make, check })).toBe(stored);
-    expect(await store.change(request, admission, { apply, check })).toBe(stored);
+    expect(await store.change(request, admission, edit)).toBe(stored);
     expect(await store.remove(request, admission)).toBe(stored);
     expect(calls).toEqual([
       ['entities.find', request, 1, restriction, true],
@@ -80,12 +81,12 @@ test('statements read and write the rows of other models', async () => {
   results = { 'checked.find': 'found', 'writes.create': stored, 'writes.change': stored, 'writes.remove': true };
   expect(await byRows.find(request, 1, restriction)).toBe('found');
   expect(await byRows.create(request, { make, check })).toBe(stored);
-  expect(await byRows.change(request, admission, { apply, check })).toBe(stored);
+  expect(await byRows.change(request, admission, edit)).toBe(stored);
   expect(await byRows.remove(request, admission)).toEqual({});
   expect(calls).toEqual([
     ['checked.find', request, 1, restriction],
     ['writes.create', request, plain, check],
-    ['writes.change', request, admission, plain, check],
+    ['writes.change', request, admission, plain, edit],
     ['writes.remove', request, admission],
   ]);
 });
@@ -93,7 +94,7 @@ test('statements read and write the rows of other models', async () => {
 test('a row that is gone is null', async () => {
   results = { 'writes.change': null, 'writes.remove': false, 'entities.change': null, 'entities.remove': null };
   for (const store of [byRows, byEntities]) {
-    expect(await store.change(request, admission, { apply, check })).toBeNull();
+    expect(await store.change(request, admission, edit)).toBeNull();
     expect(await store.remove(request, admission)).toBeNull();
   }
 });
@@ -106,16 +107,16 @@ test('a body that has more than columns is written by MikroORM, which reads the 
     'entities.change': { entity: stored },
   };
   expect(await byRows.create(request, { make, check })).toBe(stored);
-  expect(await byRows.change(request, admission, { apply, check })).toBe(stored);
+  expect(await byRows.change(request, admission, edit)).toBe(stored);
   expect(calls.slice(1)).toEqual([
     ['entities.create', request, make],
-    ['writes.change', request, admission, plain, check],
+    ['writes.change', request, admission, plain, edit],
     ['entities.change', request, admission, apply],
   ]);
   for (const found of [{ entity: stored }, null]) {
     calls = [];
     results['entities.find'] = found;
-    expect(await byRows.change(request, unread, { apply, check })).toBe(stored);
+    expect(await byRows.change(request, unread, edit)).toBe(stored);
     expect(calls.slice(1)).toEqual([
       ['entities.find', request, 1, restriction, true],
       ['entities.change', request, { ...unread, found }, apply],

@@ -34,13 +34,14 @@ export function planWrite(
   const inEntities = (reason: string) => ({ store: new WriteStore(mapper, meta, entities, null), reason });
   const hook = hookWith(api.overrides, 'changes');
   if (hook) return inEntities(`the controller has ${hook}, which runs during writes`);
-  // PUT sets fields that were not sent to defaults, which MikroORM knows
-  if (method === 'PUT') return inEntities('PUT replaces all fields');
   const plain = plainBody(api, groups);
   const isRuled = write !== 'delete' && hasRules(meta);
   const hasCode = isRuled || (write === 'create' && defaultsOf(mapper, meta) === null);
   const construction = write === 'create' ? plain.constructionReason : null;
   if (construction) return inEntities(construction);
+  const lists = write === 'update' && !hasCode ? plainLists(api, groups) : null;
+  const replacement = method === 'PUT' ? plain.replaceReason(lists ?? new Map()) : null;
+  if (replacement) return inEntities(replacement);
   const refusal = hasCode && write === 'create' ? RowCode.refusal(meta, plain) : null;
   if (refusal) return inEntities(refusal);
   if (isRuled && meta.props.some(({ lazy }) => lazy)) return inEntities(`${meta.className} has lazily loaded columns`);
@@ -54,7 +55,6 @@ export function planWrite(
   const rows = rowStore(api, meta, shown, planning);
   const { executor, writer } = planning;
   const code = hasCode ? new RowCode(mapper, meta, plain, framework.subjects as SubjectReads) : null;
-  const lists = write === 'update' && !code ? plainLists(api, groups) : null;
   const mostBytes = framework.declaration.server.responseLimit;
   const rowLists = lists && lists.size > 0 ? new RowLists({ mapper, meta, lists, writer, mostBytes }) : null;
   const writes = new RowWrites({ mapper, meta, rows, writer, executor, associations, code, lists: rowLists });

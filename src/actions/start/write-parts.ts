@@ -103,13 +103,13 @@ export function plainLists(api: ApiRuntime, groups: ActiveGroups): ReadonlyMap<s
   const { mapper } = framework;
   const lists = new Map<string, PlainList>();
   if (isComposite(meta)) return lists;
-  for (const { kind, metadata: property, name } of framework.deserializer(groups).planFor(meta).fields.values()) {
+  for (const { kind, metadata: property, name, unseen } of framework.deserializer(groups).planFor(meta).fields.values()) {
     const pivot = kind === 'to-many' ? pivotFor(mapper, meta, property) : null;
     const target = property.targetMeta;
     if (!pivot || !target || isComposite(target) || hasAccessor(meta, property.name as string)) continue;
     // links to rows that a caller does not see stay, and MikroORM knows which
     if (!framework.visibility.isOpen(target) || !referencesTo(api, property.name as string, target)) continue;
-    lists.set(name, { name, target, pivot, parseId: identifierParser(target, mapper.driver.getPlatform(), 'json') });
+    lists.set(name, { name, unseen, target, pivot, parseId: identifierParser(target, mapper.driver.getPlatform(), 'json') });
   }
   return lists;
 }
