@@ -29,6 +29,7 @@ export const layers: readonly (string | readonly string[])[] = [
   ['database', 'dialect'],
   'declaration',
   'errors.ts',
+  'event-loop.ts',
   'package-root.ts',
 ];
 

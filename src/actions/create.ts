@@ -1,10 +1,10 @@
 import type { ApiRequest } from '../access/user.ts';
 import { isObject } from '../change/body-reader.ts';
 import { Problem, problem, type Violation, violationsProblem } from '../errors.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { entityKey } from '../model/identifier.ts';
 import { JsonReply } from '../response/json-reply.ts';
 import { targetOf } from '../response/request-target.ts';
-import { LongWork } from '../response/turn.ts';
 import { groupsOf, stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
@@ -39,11 +39,10 @@ export async function makeEntity(api: ApiRuntime, request: ApiRequest): Promise<
   const context = { action: '_index', request, groups: validationGroups(api, '_index') };
   const ofRows = async () => {
     const found: Violation[] = [];
-    const work = new LongWork();
     for (const { entity, path } of made.rows) {
       for (const violation of await framework.validator.validate(entity, context, groups))
         found.push({ ...violation, propertyPath: violation.propertyPath === '' ? path : `${path}.${violation.propertyPath}` });
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
     }
     return found;
   };

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
+import type { Pace } from '../event-loop.ts';
 import type { ActiveGroups } from '../model/groups.ts';
 import { populatePlan } from '../query/entities/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
-import type { Pace } from '../response/turn.ts';
 import type { RouteHandler } from '../route/mount.ts';
 import { contentTypes, rewritePage } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import { isTransient, mostAttempts, pauseAfter } from '../database/transient.ts';
+import { mapInTurns } from '../event-loop.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { renewState, stateOf } from '../store/request-state.ts';
 import { outdated } from './precondition.ts';
@@ -18,7 +19,7 @@ export async function withAttempts<Result>(
   isRepeatable: boolean,
 ): Promise<Result> {
   const { mapper } = framework;
-  const body = isRepeatable ? copyOf(request.body) : undefined;
+  const body = isRepeatable ? await copyInTurns(request.body) : undefined;
   for (let attempt = 1; ; attempt++) {
     try {
       return await run();
@@ -32,7 +33,7 @@ export async function withAttempts<Result>(
       // a request that is overtaken repeatedly locks the row first
       renewState(request, mapper, isChanged && attempt >= mostAttempts - 2);
       stateOf(request, mapper).isAlone = !isChanged;
-      (request as { body: unknown }).body = copyOf(body);
+      (request as { body: unknown }).body = await copyInTurns(body);
     }
   }
 }
@@ -42,7 +43,16 @@ function isOver({ raw, sent }: FastifyReply): boolean {
   return sent || raw.headersSent || raw.writableEnded || raw.destroyed;
 }
 
-/** A deep copy of a JSON value. */
+/** A deep copy of a JSON value. Long lists in it take several turns of the event loop. */
+async function copyInTurns(value: unknown): Promise<unknown> {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return mapInTurns(value, copyOf);
+  const copy: Record<string, unknown> = {};
+  for (const [key, part] of Object.entries(value))
+    copy[key] = Array.isArray(part) ? await mapInTurns(part, copyOf) : copyOf(part);
+  return copy;
+}
+
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);

@@ -5,6 +5,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { TooLargeError } from '../database/too-large.ts';
 import type { Format } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
+import { type Pace, turnLength } from '../event-loop.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type ActiveGroups, groupsKey } from '../model/groups.ts';
@@ -16,7 +17,6 @@ import { EntityVisibility, serializeVisible } from '../query/visibility/entity-v
 import { JsonReply } from '../response/json-reply.ts';
 import { jsonInTurns } from '../response/long-json.ts';
 import { targetOf } from '../response/request-target.ts';
-import { type Pace, turnLength } from '../response/turn.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
 import { contentTypes, hasColumns, isExport, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
 import { isEntity } from '../serialization/serializer.ts';

@@ -1,9 +1,9 @@
 import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
 import { problem } from '../errors.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import type { Field, FieldPlan } from '../model/field-plan.ts';
 import { hasAccessor } from '../model/own-code.ts';
 import { byClass, populatePlan } from '../query/entities/populate.ts';
-import { LongWork } from '../response/turn.ts';
 import type { BeforeCommit } from '../store/entity-store.ts';
 import { stateOf } from '../store/request-state.ts';
 import type { Framework } from './start/runtime.ts';
@@ -19,7 +19,6 @@ export function responseLoader(framework: Framework): BeforeCommit {
     const { em } = stateOf(request, mapper);
     const visibility = framework.visibilityOf(request);
     const serializer = framework.serializer(groups);
-    const work = new LongWork();
     let bytes = 0;
     for (const [meta, those] of byClass(em, entities)) {
       const plan = serializer.planFor(meta);
@@ -28,7 +27,7 @@ export function responseLoader(framework: Framework): BeforeCommit {
         for (const size of sizes(entity, plan, (target) => visibility.isLimited(target))) {
           bytes += size;
           if (bytes > limit) throw problem('response_too_large', { limit });
-          if (work.isDue) await work.pause();
+          if (isTurnLong()) await nextTurn();
         }
       }
     }

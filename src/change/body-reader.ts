@@ -2,11 +2,11 @@ import { Collection, type EntityMetadata, Reference, raw } from '@mikro-orm/core
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { keyText, valuesOf } from '../model/composite-key.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { loadItems } from '../query/entities/populate-steps.ts';
-import { LongWork } from '../response/turn.ts';
 import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
@@ -216,10 +216,9 @@ class FieldReader {
     const items = new Set<object>();
     const seen = new Set<string>();
     await this.#reading.resolve.load(field, json, this.#reading);
-    const work = new LongWork();
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= maxViolations) break;
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       // duplicates are looked up once
       const text = referenceText(item);
       if (text !== null && seen.has(text)) continue;

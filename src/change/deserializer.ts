@@ -2,14 +2,14 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
-import { LongWork } from '../response/turn.ts';
 import type { AssociationReader } from './associations.ts';
 import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
-import { assignLong, withoutLongLists } from './long-assign.ts';
+import { assignInTurns, createInTurns } from './long-assign.ts';
 import {
   type NestedField,
   type NestedPlan,
@@ -84,23 +84,21 @@ export class Deserializer {
     const children: { readonly field: NestedField; readonly entity: object }[] = [];
     for (const { field, items, name } of split.lists) {
       await field.check(scope.request);
-      const work = new LongWork();
       for (const item of nestedItems(field, items, path + name, violations)) {
         const targets = targetsOf(field.property);
         const made = await this.#create(targets, item.body, scope, field.nested, `${item.path}.`, field);
         violations.push(...made.violations);
         rows.push({ entity: made.entity, path: item.path }, ...made.rows);
         children.push({ field, entity: made.entity });
-        if (work.isDue) await work.pause();
+        if (isTurnLong()) await nextTurn();
       }
     }
     // A constructor with parameters would be called without the invalid values.
     if (violations.length > 0 && (plan.meta.constructorParams?.length ?? 0) > 0) throw violationsProblem(violations);
     refuseKnown(scope.em, plan, values);
-    const entity = scope.em.create(plan.meta.class, values as never, { partial: true } as never) as object;
-    const work = new LongWork();
+    const entity = await createInTurns(scope.em, plan.meta, values);
     for (const { entity: child, field } of children) {
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       const collection = (entity as Record<string, { add(item: object): void }>)[field.property.name as string];
       collection?.add(child);
       setOwner(scope.em, child, field.property, entity);
@@ -111,22 +109,18 @@ export class Deserializer {
   /** Sets on an entity the fields that were sent, or all of them. */
   async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
     const plan = this.planFor(metaOfEntity(this.#mapper, entity));
-    const work = new LongWork();
     const { values, violations } = await this.#read(plan, body, entity, mode, scope);
-    if (work.isDue) await work.pause();
+    if (isTurnLong()) await nextTurn();
     const assigned: Record<string, unknown> = {};
     for (const field of plan.fields.values()) {
       if (!Object.hasOwn(values, field.property)) continue;
       const target = field.kind === 'scalar' && field.custom ? (entity as Record<string, unknown>) : assigned;
       target[field.property] = values[field.property];
     }
-    const long = withoutLongLists(entity, assigned);
-    scope.em.assign(
-      entity as never,
-      assigned as never,
-      { mergeObjectProperties: false, mergeEmbeddedProperties: mode === 'patch' } as never,
-    );
-    await assignLong(long);
+    await assignInTurns(scope.em, entity, assigned, {
+      mergeObjectProperties: false,
+      mergeEmbeddedProperties: mode === 'patch',
+    });
     return { entity, violations };
   }
 

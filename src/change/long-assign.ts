@@ -1,8 +1,9 @@
-import { Collection, Utils } from '@mikro-orm/core';
-import { LongWork } from '../response/turn.ts';
+import { Collection, type EntityMetadata, EventType, Utils } from '@mikro-orm/core';
+import type { RequestEntityManager } from '../database/mapper.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 
 /** The length of a list from which it is assigned in several turns of the event loop, and the items of one of them. */
-const chunkSize = 500;
+const chunkSize = 250;
 
 /** A loaded collection, and the items that replace its own. */
 interface LongList {
@@ -10,8 +11,37 @@ interface LongList {
   readonly items: readonly object[];
 }
 
+/** Creates an entity, in several turns if a list is long. */
+export async function createInTurns(
+  em: RequestEntityManager,
+  meta: EntityMetadata,
+  values: Record<string, unknown>,
+): Promise<object> {
+  const create = (own: Record<string, unknown>) => em.create(meta.class, own as never, { partial: true } as never) as object;
+  const long = Object.entries(values).filter(([, items]) => Array.isArray(items) && items.length >= chunkSize);
+  // code that runs while the entity is created gets all values
+  if (long.length === 0 || meta.constructorParams?.length || em.getEventManager().hasListeners(EventType.onInit, meta))
+    return create(values);
+  const names = long.map(([name]) => name);
+  const entity = create(Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))));
+  await assignInTurns(em, entity, Object.fromEntries(long), {});
+  return entity;
+}
+
+/** Assigns values to an entity, in several turns if a list is long. */
+export async function assignInTurns(
+  em: RequestEntityManager,
+  entity: object,
+  values: Record<string, unknown>,
+  options: object,
+): Promise<void> {
+  const long = withoutLongLists(entity, values);
+  em.assign(entity as never, values as never, options as never);
+  await assignLong(long);
+}
+
 /** Takes the long lists out of the values that are assigned to an entity. */
-export function withoutLongLists(entity: object, values: Record<string, unknown>): LongList[] {
+function withoutLongLists(entity: object, values: Record<string, unknown>): LongList[] {
   const lists: LongList[] = [];
   for (const [name, items] of Object.entries(values)) {
     if (!Array.isArray(items)) continue;
@@ -25,18 +55,17 @@ export function withoutLongLists(entity: object, values: Record<string, unknown>
 }
 
 /** Replaces the items of lists as MikroORM does, which takes all in one turn. */
-export async function assignLong(lists: readonly LongList[]): Promise<void> {
-  const work = new LongWork();
+async function assignLong(lists: readonly LongList[]): Promise<void> {
   for (const { collection, items } of lists) {
     const stored = collection.getItems(false);
     if (stored.length === items.length && stored.every((item, i) => item === items[i])) continue;
     for (let start = 0; start < stored.length; start += chunkSize) {
+      if (isTurnLong()) await nextTurn();
       collection.remove(stored.slice(start, start + chunkSize) as never);
-      if (work.isDue) await work.pause();
     }
     for (let start = 0; start < items.length; start += chunkSize) {
+      if (isTurnLong()) await nextTurn();
       collection.add(items.slice(start, start + chunkSize) as never);
-      if (work.isDue) await work.pause();
     }
   }
 }

@@ -103,7 +103,7 @@ export interface SqlSyntax {
 
 export interface RowSource {
   mostRows(columns: number): number;
-  of(types: readonly string[], rows: readonly (readonly unknown[])[]): RowTable;
+  of(types: readonly string[], rows: readonly (readonly unknown[])[]): Promise<RowTable>;
 }
 
 export interface RowTable {

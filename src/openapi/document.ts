@@ -1,5 +1,5 @@
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { metaOf } from '../model/hierarchy.ts';
-import { LongWork } from '../response/turn.ts';
 import { isHidden } from '../route/record.ts';
 import { exampleOf } from './example.ts';
 import type { Info } from './info.ts';
@@ -28,12 +28,11 @@ export function openApiDocument(described: Described, info: Info, serving: Servi
 
 /** The same in several turns of the event loop. */
 export async function openApiInTurns(described: Described, info: Info, serving: Serving): Promise<OpenApiDocument> {
-  const work = new LongWork();
   const steps = documentSteps(described, info, serving);
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;
-    if (work.isDue) await work.pause();
+    if (isTurnLong()) await nextTurn();
   }
 }
 

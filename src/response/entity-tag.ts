@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { nextTurn, turnLength } from './turn.ts';
+import { nextTurn, turnLength } from '../event-loop.ts';
 
 interface EntityTag {
   readonly weak: boolean;

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { nextTurn } from './turn.ts';
+import { nextTurn } from '../event-loop.ts';
 
 /** Responses without a total time limit: they may take any time while the client keeps reading. */
 const withoutTimeLimit = new WeakSet<object>();

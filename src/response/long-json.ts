@@ -1,12 +1,11 @@
-import { LongWork } from './turn.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 
 /** The JSON of a value, as `JSON.stringify` returns it, in several turns of the event loop. */
 export async function jsonInTurns(value: unknown): Promise<string> {
-  const work = new LongWork();
   let json = '';
   for (const piece of pieces(value)) {
     json += piece;
-    if (work.isDue) await work.pause();
+    if (isTurnLong()) await nextTurn();
   }
   return json;
 }

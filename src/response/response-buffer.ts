@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerName } from '../access/caller.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
+import { nextTurn, type Pace } from '../event-loop.ts';
 import { retryLater } from './problem-document.ts';
-import { nextTurn, type Pace } from './turn.ts';
 
 /** Bytes up to which a response is not counted. `max_concurrent` bounds the number of such responses. */
 const uncounted = 65_536;

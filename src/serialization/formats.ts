@@ -1,6 +1,6 @@
 import type { Format } from '../declaration/types.ts';
+import { nextTurn, turnLength } from '../event-loop.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
-import { nextTurn, turnLength } from '../response/turn.ts';
 import { xmlDocument, xmlPieces } from '../response/xml.ts';
 import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
 

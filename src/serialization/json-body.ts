@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { Problem, problem } from '../errors.ts';
 import { readBytes } from './body-bytes.ts';
-import { parseBody } from './long-body.ts';
+import { isLongBody, parseBody, parseLongBody } from './long-body.ts';
 
 /** Accepts JSON only: removes Fastify's parser of plain text, and accepts the media type of merge patches. */
 export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: ServerDeclaration): void {
@@ -14,15 +14,18 @@ export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: Serve
       throw problem('unsupported_media_type', { allowed: 'application/json' });
     if (isEncoded(request)) throw problem('unsupported_media_type', { allowed: 'application/json in UTF-8, not compressed' });
     if (bytes.length === 0) return undefined;
-    if (nestsDeeper(bytes, jsonDepth)) throw problem('body_too_deep', { limit: jsonDepth });
-    return parseBody(bytes, (text) => {
+    const parse = (text: string) => {
       let outcome: { readonly error: Error | null; readonly value: unknown } | undefined;
       fastifyParser(request, text, (error, value) => {
         outcome = { error, value };
       });
       if (outcome?.error) throw problem('invalid_body', { reason: reasonOf(text) }, { cause: outcome.error });
       return outcome?.value;
-    });
+    };
+    const tooDeep = () => problem('body_too_deep', { limit: jsonDepth });
+    if (isLongBody(bytes)) return parseLongBody(bytes, parse, jsonDepth, tooDeep);
+    if (nestsDeeper(bytes, jsonDepth)) throw tooDeep();
+    return parseBody(bytes, parse);
   }
 
   app.addContentTypeParser(['application/json', 'application/merge-patch+json'], (request, payload, done) => {
@@ -31,14 +34,17 @@ export function acceptJson(app: FastifyInstance, { bodyLimit, jsonDepth }: Serve
         done(error);
         return;
       }
+      const refuse = (cause: unknown) =>
+        done(cause instanceof Problem ? cause : problem('invalid_body', { reason: 'it is not valid UTF-8' }, { cause }));
       let value: unknown;
       try {
         value = read(request, bytes);
       } catch (cause) {
-        done(cause instanceof Problem ? cause : problem('invalid_body', { reason: 'it is not valid UTF-8' }, { cause }));
+        refuse(cause);
         return;
       }
-      done(null, value);
+      if (value instanceof Promise) value.then((read) => done(null, read), refuse);
+      else done(null, value);
     });
   });
 }

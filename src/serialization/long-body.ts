@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { releaseBody } from './body-bytes.ts';
 
 /** Bytes from which a string or a list is decoded separately. */
@@ -68,22 +69,35 @@ function after(part: string, text: string, at: number): number {
   return at !== -1 && text.startsWith(part, at) ? at + part.length : -1;
 }
 
+/** Parses a body, whose bytes must not be used afterwards. Throws if the body is not UTF-8, or if `parse` throws. */
+export function parseBody(bytes: Buffer, parse: Parse): unknown {
+  const text = decoder.decode(bytes);
+  releaseBody(bytes);
+  return parse(text);
+}
+
+export function isLongBody({ length }: Buffer): boolean {
+  return length > longFrom;
+}
+
 /**
- * Parses a body, whose bytes must not be used afterwards. Parsing copies the text, and writing JSON copies the parsed values, two
- * or three times: garbage that is collected late. So long values are decoded separately. A string without escapes is then a slice
- * of its text, and the text of a list is stored for writing. Throws if the body is not UTF-8, or if `parse` throws.
+ * The same for a long body, in several turns of the event loop; throws `tooDeep` if lists and objects are nested deeper than a
+ * number of levels. Parsing copies the text, and writing JSON copies the parsed values, two or three times: garbage that is
+ * collected late. So long values are decoded separately. A string without escapes is then a slice of its text, and the text of a
+ * list is stored for writing.
  */
-export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown {
-  const parts = bytes.length > long ? longParts(bytes, long) : [];
-  if (parts.length === 0) {
-    const text = decoder.decode(bytes);
-    releaseBody(bytes);
-    return parse(text);
-  }
+export async function parseLongBody(bytes: Buffer, parse: Parse, deepest: number, tooDeep: () => Error, long = longFrom) {
+  const scanning = longParts(bytes, long, deepest);
+  let step = scanning.next();
+  for (; !step.done; step = scanning.next()) if (isTurnLong()) await nextTurn();
+  const parts = step.value;
+  if (parts === null) throw tooDeep();
+  if (parts.length === 0) return parseBody(bytes, parse);
   const values = new Map<string, LongValue>();
   let text = '';
   let at = 0;
   for (const part of parts) {
+    if (isTurnLong()) await nextTurn();
     const name = `${secret} ${values.size}`;
     text += `${(at === 0 ? decoder : partDecoder).decode(bytes.subarray(at, part.start))}"${name}"`;
     const own = partDecoder.decode(bytes.subarray(part.start, part.end));
@@ -96,6 +110,7 @@ export function parseBody(bytes: Buffer, parse: Parse, long = longFrom): unknown
   releaseBody(bytes);
   const body = restored(parse(text), values);
   if (typeof body === 'object' && body !== null) longValues.set(body, [...values.values()]);
+  if (isTurnLong()) await nextTurn();
   return body;
 }
 
@@ -119,13 +134,24 @@ interface LongPart {
   readonly isList: boolean;
 }
 
-/** Long strings without escapes, except names of properties, and long lists. Of nested ones, only the outer. */
-function longParts(bytes: Buffer, long: number): LongPart[] {
+/** Bytes of a long body that are read at once. */
+const stepLength = 32_768;
+
+/**
+ * Long strings without escapes, except names of properties, and long lists. Of nested ones, only the outer. Null if lists and
+ * objects are nested too deep; brackets in strings do not count. Yields now and then.
+ */
+function* longParts(bytes: Buffer, long: number, deepest: number): Generator<undefined, LongPart[] | null> {
+  let end = stepLength;
   const found: LongPart[] = [];
   let nextEscape = indexIn(bytes, 0x5c, 0);
   let depth = 0;
   let list: { readonly start: number; readonly depth: number } | null = null;
   for (let i = 0; i < bytes.length; i++) {
+    if (i >= end) {
+      yield;
+      end = i + stepLength;
+    }
     const byte = bytes[i] as number;
     switch (byte) {
       case 0x22: {
@@ -142,7 +168,7 @@ function longParts(bytes: Buffer, long: number): LongPart[] {
       }
       case 0x5b: // [
       case 0x7b: // {
-        depth++;
+        if (++depth > deepest) return null;
         if (list === null && byte === 0x5b) list = { start: i, depth };
         break;
       case 0x5d:

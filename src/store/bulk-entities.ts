@@ -6,16 +6,16 @@ import type { Executor } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
 import { dialectOf } from '../dialect/dialect.ts';
+import { isTurnLong, mapInTurns, nextTurn } from '../event-loop.ts';
 import type { ActiveGroups } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey, type Identifier } from '../model/identifier.ts';
 import { amongAny, asRow, hasOneOf, isSelected, keyColumnsOf } from '../model/key-condition.ts';
 import { keysAmong } from '../query/entities/keys.ts';
 import { tableOf } from '../query/rows/table-name.ts';
-import { nextTurn } from '../response/turn.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { type BeforeCommit, FoundEntity } from './entity-store.ts';
-import { commit, flush } from './flush/flush.ts';
+import { commit, flush, flushRemoved } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
 import { ofItem } from './item-errors.ts';
 import type { Restriction } from './port.ts';
@@ -109,8 +109,7 @@ export class BulkEntities {
         async () => {
           const removed = await admit(await this.#locked(em, keys, restriction));
           await touchReferring(this.#mapper, em, this.#meta, keys);
-          for (const entity of removed) em.remove(entity);
-          await em.flush();
+          await flushRemoved(this.#mapper, em, removed);
           return removed;
         },
       );
@@ -155,14 +154,16 @@ export class BulkEntities {
     await this.#lock(em, keys, restriction);
     const entities: object[] = [];
     for (const some of chunksOf(keys)) {
-      if (keys.length > chunkSize) await nextTurn();
+      if (isTurnLong()) await nextTurn();
       const among = restriction && keysAmong(em, this.#meta, restriction, some, this.#sort);
       const where = { $and: [among ? isSelected(this.#meta, platform, among) : hasOneOf(this.#meta, platform, some)] };
       entities.push(...((await em.find(this.#meta.class, where as never, reading)) as object[]));
     }
-    if (keys.length > chunkSize) await nextTurn();
-    for (const entity of entities) countLinksOf(entity);
-    return new Map(entities.map((entity) => [String(entityKey(entity)), new FoundEntity(entity, this.#meta, null)]));
+    const found = await mapInTurns(entities, (entity) => {
+      countLinksOf(entity);
+      return [String(entityKey(entity)), new FoundEntity(entity, this.#meta, null)] as const;
+    });
+    return new Map(found);
   }
 
   /** Nobody else changes the rows until the transaction ends. Two lists lock the rows that both have in the same order. */
@@ -185,13 +186,13 @@ export class BulkEntities {
   async #reread(em: RequestEntityManager, entities: readonly object[]): Promise<void> {
     for (const [meta, those] of Map.groupBy(entities, (entity) => metaOfEntity(this.#mapper, entity))) {
       for (const some of chunksOf(those)) {
-        if (entities.length > chunkSize) await nextTurn();
+        if (isTurnLong()) await nextTurn();
         const keys = some.map((entity) => entityKey(entity));
         const where = { $and: [hasOneOf(meta, em.getPlatform(), keys)] };
         await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
       }
     }
-    if (entities.length > chunkSize) await nextTurn();
+    if (isTurnLong()) await nextTurn();
   }
 }
 

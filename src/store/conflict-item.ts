@@ -74,7 +74,7 @@ async function takenBy(
   const most = rowSource.mostRows(1 + names.length + keys.length);
   for (let from = 0; from < all.length; from += most) {
     const rows = all.slice(from, from + most);
-    const source = rowSource.of(
+    const source = await rowSource.of(
       ['integer', ...types, ...keys.map(({ type }) => type)],
       rows.map(({ column, index, key }) => [index, ...names.map((name) => column(name)?.value), ...(key ?? [])]),
     );

@@ -4,6 +4,7 @@ import { stillReferenced } from '../change/conflict.ts';
 import { countLinksOf } from '../change/link-versions.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { SortKey } from '../declaration/types.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import type { ActiveGroups } from '../model/groups.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey, type Identifier } from '../model/identifier.ts';
@@ -15,7 +16,6 @@ import { countOf, keysAmong, orderedKeys } from '../query/entities/keys.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
-import { LongWork } from '../response/turn.ts';
 import { commit, flush } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
@@ -103,11 +103,10 @@ export class EntityStore {
   async create(request: ApiRequest, make: () => Promise<object>): Promise<object> {
     const { em } = stateOf(request, this.#mapper);
     return this.#inTransaction(em, async () => {
-      const work = new LongWork();
       const entity = await make();
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       await flush(this.#mapper, em.persist(entity));
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return entity;
@@ -127,11 +126,10 @@ export class EntityStore {
     return this.#inTransaction(em, async () => {
       const entity = await this.#lockRow(request, em, admission);
       if (!entity) return null;
-      const work = new LongWork();
       const result = await edit(entity);
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       await flush(this.#mapper, em);
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       await this.#reread(em, entity);
       await this.#beforeCommit?.(request, [entity], groupsOf(request, this.#mapper));
       return { entity, result };

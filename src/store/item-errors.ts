@@ -1,5 +1,5 @@
 import { maxViolations, Problem, type Violation, violationsProblem } from '../errors.ts';
-import { LongWork } from '../response/turn.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 
 /** The problem of one item of a list. */
 export function ofItem(error: Problem, index: number): Problem {
@@ -10,7 +10,6 @@ export function ofItem(error: Problem, index: number): Problem {
 /** Collects the violations of all items of a list. Other problems end the request. */
 export class ItemErrors {
   readonly #violations: Violation[] = [];
-  readonly #work = new LongWork();
 
   /** Runs work for each item in order. Items that follow enough violations are left out. */
   async each<Item>(items: readonly Item[], work: (item: Item, index: number) => unknown): Promise<void> {
@@ -39,6 +38,6 @@ export class ItemErrors {
 
   /** Lets other requests run, if the work on this list has taken long. */
   async pause(): Promise<void> {
-    if (this.#work.isDue) await this.#work.pause();
+    if (isTurnLong()) await nextTurn();
   }
 }

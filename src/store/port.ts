@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../access/user.ts';
+import type { Pace } from '../event-loop.ts';
 import type { ActiveGroups } from '../model/groups.ts';
 import type { Identifier } from '../model/identifier.ts';
 import type { ListPlan } from '../query/entities/key-query.ts';
@@ -8,7 +9,6 @@ import type { RowVersion } from '../query/rows/row-version.ts';
 import type { Window } from '../query/rows/seek/seek-plan.ts';
 import type { Counted, PageEdges } from '../response/collection.ts';
 import type { ExportSource } from '../response/export-stream.ts';
-import type { Pace } from '../response/turn.ts';
 import type { CsvColumn } from '../serialization/csv.ts';
 
 /** The query on a model after `customizeQuery` and the model's filters; null if nothing restricts it. */

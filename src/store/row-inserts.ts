@@ -4,6 +4,7 @@ import { valueProblem } from '../change/conflict.ts';
 import type { ColumnValue } from '../change/stored-columns.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
+import { isTurnLong, mapInTurns, nextTurn } from '../event-loop.ts';
 import { keyFrom, keyText } from '../model/composite-key.ts';
 import { isComposite, keyOf } from '../model/identifier.ts';
 import { keyColumns } from '../query/rows/association.ts';
@@ -76,7 +77,7 @@ export class RowInserts {
     const toCheck = code ? noReferences : (seen ?? noReferences);
     if (!all) return notPlain;
     errors.throwIfAny();
-    const groups = this.#groupsOf(all);
+    const groups = await this.#groupsOf(all);
     const refers = all.some((columns) => columns.some(({ refersTo }) => refersTo));
     // a statement that finds a reference missing inserts nothing, but those before it would stay
     if (groups.length > 1 && refers) return notPlain;
@@ -88,7 +89,7 @@ export class RowInserts {
       await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns)));
       throw new RowChanged();
     }
-    const found = rows.map((row) => store.foundRow(request, row, reading));
+    const found = await mapInTurns(rows, (row) => store.foundRow(request, row, reading));
     return new FoundRows(found, store.read, reading);
   }
 
@@ -97,7 +98,7 @@ export class RowInserts {
     const { changes, options } = this.#writing.writes;
     const { read } = options.rows;
     const reading = await options.rows.readingWithin(request, [changes.table]);
-    const { params, sql } = this.#insert(group, all, seen);
+    const { params, sql } = await this.#insert(group, all, seen);
     const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(sql, params, reading)], all);
     return { reading, rows: rows.sort((a, b) => Number(numberOf(read.keyOf(a)) - numberOf(read.keyOf(b)))) };
   }
@@ -109,29 +110,29 @@ export class RowInserts {
     const keys: unknown[][][] = [];
     // a step whose parameters do not depend on the one before is sent without waiting
     const mayTakeLong = all.length > mostQuick;
-    const steps = groups.map((group, i): Step => {
-      const { params, sql } = this.#insert(group, all, seen);
+    const steps: Step[] = [];
+    for (const [i, group] of groups.entries()) {
+      const { params, sql } = await this.#insert(group, all, seen);
       const statement = statementOf(`${sql} returning ${this.#keys}`, true);
-      if (i === 0) return { statement, parameters: params, mayTakeLong };
-      return {
-        statement,
-        mayTakeLong,
-        parameters: (before) => {
-          keys[i - 1] = before;
-          return params;
-        },
+      const noting = (before: unknown[][]) => {
+        keys[i - 1] = before;
+        return params;
       };
-    });
+      steps.push({ statement, mayTakeLong, parameters: i === 0 ? params : noting });
+    }
     const keysOf = (before: unknown[][]) => {
       keys[groups.length - 1] = before;
       return keys.flat().map(keyFrom);
     };
     const found = await this.#written(request, [...this.#turn(request), ...steps, store.read.byKeys(keysOf, reading)], all);
     if (found.length === 0) return { reading, rows: [] };
-    const byKey = new Map(found.map((row) => [String(store.read.keyOf(row)), row]));
+    const byKey = new Map(await mapInTurns(found, (row) => [String(store.read.keyOf(row)), row] as const));
     const rows: unknown[][] = [];
     for (const [i, { indexes }] of groups.entries())
-      for (const [at, index] of indexes.entries()) rows[index] = byKey.get(keyText(keys[i]?.[at] ?? [])) as unknown[];
+      for (const [at, index] of indexes.entries()) {
+        if (isTurnLong()) await nextTurn();
+        rows[index] = byKey.get(keyText(keys[i]?.[at] ?? [])) as unknown[];
+      }
     return { reading, rows };
   }
 
@@ -164,12 +165,13 @@ export class RowInserts {
   }
 
   /** Rows with the same columns are inserted by the same statement. */
-  #groupsOf(all: readonly (readonly ColumnValue[])[]): Group[] {
+  async #groupsOf(all: Rows): Promise<Group[]> {
     const { emptyColumns } = this.#writing.plain;
     const used = new Map<string, ColumnValue>();
     for (const one of all.flat()) if (one.refersTo || !used.has(one.column)) used.set(one.column, one);
     const groups = new Map<string, { columns: readonly ColumnValue[]; indexes: number[] }>();
     for (const [index, columns] of all.entries()) {
+      if (isTurnLong()) await nextTurn();
       const own = new Set(columns.map(({ column }) => column));
       const filled = [...used.values()].filter(({ column }) => own.has(column) || emptyColumns.has(column));
       const key = filled.map(({ column }) => column).join();
@@ -186,13 +188,13 @@ export class RowInserts {
     });
   }
 
-  #insert({ columns, indexes }: Group, all: readonly (readonly ColumnValue[])[], seen: SeenReferences): QueryText {
+  async #insert({ columns, indexes }: Group, all: Rows, seen: SeenReferences): Promise<QueryText> {
     const { writes } = this.#writing;
-    const rows = indexes.map((index) => {
+    const rows = await mapInTurns(indexes, (index) => {
       const values = new Map((all[index] as readonly ColumnValue[]).map(({ column, value }) => [column, value]));
       return columns.map(({ column }) => values.get(column) ?? null);
     });
-    const source = this.#dialect.sql.rowSource.of(
+    const source = await this.#dialect.sql.rowSource.of(
       columns.map(({ type }) => type),
       rows,
     );
@@ -225,7 +227,7 @@ export class RowInserts {
     return [{ statement: statementOf(turn), parameters: [this.#writing.writes.changes.table], mayBeEmpty: true }];
   }
 
-  async #written(request: ApiRequest, steps: readonly Step[], all: readonly (readonly ColumnValue[])[]): Promise<unknown[][]> {
+  async #written(request: ApiRequest, steps: readonly Step[], all: Rows): Promise<unknown[][]> {
     const { executor, mapper, meta, writer } = this.#writing.writes.options;
     try {
       return await writer.change(steps);

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { BulkReply } from '../../src/actions/bulk/bulk-reply.ts';
 import { answerOf, respond, type ShownRows, send, writes } from '../../src/actions/respond.ts';
+import { turnLength } from '../../src/event-loop.ts';
 import { JsonReply } from '../../src/response/json-reply.ts';
-import { turnLength } from '../../src/response/turn.ts';
 import { stateOf } from '../../src/store/request-state.ts';
 import { FoundRow, FoundRows } from '../../src/store/row-store.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { turnLength } from '../../src/event-loop.ts';
 import { EntityTags, markIn, namesStrongly, namesWeakly, readTags } from '../../src/response/entity-tag.ts';
-import { turnLength } from '../../src/response/turn.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { replay } from '../support/random.ts';
 

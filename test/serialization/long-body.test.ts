@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { longJson, parseBody } from '../../src/serialization/long-body.ts';
+import { longJson, parseLongBody } from '../../src/serialization/long-body.ts';
 import { databases } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
 import { thingOptions, withThings } from '../traffic/things.ts';
 
 /** What parsing comes to, or that it is no JSON. */
-function outcome(parse: () => unknown): unknown {
+async function outcome(parse: () => unknown): Promise<unknown> {
   try {
-    return { value: parse() };
+    return { value: await parse() };
   } catch {
     return 'refused';
   }
@@ -16,7 +16,8 @@ function outcome(parse: () => unknown): unknown {
 
 /** As few bytes as these are long here. */
 const long = 8;
-const parsed = (text: string) => parseBody(Buffer.from(text), JSON.parse, long);
+const tooDeep = () => new Error('too deep');
+const parsed = (text: string, deepest = 100) => parseLongBody(Buffer.from(text), JSON.parse, deepest, tooDeep, long);
 
 /** JSON as it would not be written: with spaces, escapes, numbers in other forms, names that look like numbers or come twice. */
 const oddJson = fc.letrec<{ json: string }>((tie) => ({
@@ -36,12 +37,12 @@ const oddJson = fc.letrec<{ json: string }>((tie) => ({
 })).json;
 
 describe('a body with a long value', () => {
-  test('is parsed like any other, and its stored JSON equals its serialized form', () => {
+  test('is parsed like any other, and its stored JSON equals its serialized form', async () => {
     let kept = 0;
-    fc.assert(
-      fc.property(oddJson, (json) => {
+    await fc.assert(
+      fc.asyncProperty(oddJson, async (json) => {
         const text = `{"a":${json},"b":[${json}]}`;
-        const body = parsed(text) as Record<string, unknown>;
+        const body = (await parsed(text)) as Record<string, unknown>;
         expect(body).toEqual(JSON.parse(text));
         for (const value of Object.values(body)) {
           const sent = longJson(body, value);
@@ -54,7 +55,7 @@ describe('a body with a long value', () => {
     expect(kept).toBeGreaterThan(1);
   });
 
-  test('discards the stored JSON of a changed list', () => {
+  test('discards the stored JSON of a changed list', async () => {
     const sent = String.raw`["1","2",{"a":2,"b":[]},"three\n"]`;
     const plain = sent.replace(String.raw`\n`, '');
     const changes: [string, (list: unknown[]) => void][] = [
@@ -71,14 +72,14 @@ describe('a body with a long value', () => {
       [sent, (list) => list.splice(3, 1, String.raw`three\n`)],
     ];
     for (const [text, change] of changes) {
-      const body = parsed(`{"list":${text}}`) as { list: unknown[] };
+      const body = (await parsed(`{"list":${text}}`)) as { list: unknown[] };
       if (text === plain) expect(longJson(body, body.list)).toBe(text);
       change(body.list);
       expect(longJson(body, body.list)).toBeUndefined();
     }
   });
 
-  test('is rejected if JSON.parse rejects it', () => {
+  test('is rejected if JSON.parse rejects it', async () => {
     const broken = fc
       .tuple(
         oddJson,
@@ -91,10 +92,10 @@ describe('a body with a long value', () => {
         const place = at % (text.length + 1);
         return text.slice(0, place) + put + text.slice(place + cut);
       });
-    fc.assert(
-      fc.property(broken, (text) => {
+    await fc.assert(
+      fc.asyncProperty(broken, async (text) => {
         const decoded = new TextDecoder().decode(Buffer.from(text));
-        expect(outcome(() => parsed(text))).toEqual(outcome(() => JSON.parse(decoded)));
+        expect(await outcome(() => parsed(text))).toEqual(await outcome(() => JSON.parse(decoded)));
       }),
       {
         numRuns: 3000,
@@ -109,14 +110,20 @@ describe('a body with a long value', () => {
     );
   });
 
-  test('is rejected if it is not valid UTF-8', () => {
+  test('is rejected if it is not valid UTF-8', async () => {
     const text = Buffer.from(`{"a": "${'x'.repeat(20)}", "b": [1, 2, 3, 4, "y"]}`);
     for (let i = 0; i < text.length; i++) {
       const bytes = Buffer.from(text);
       bytes[i] = 0xff;
-      expect(() => parseBody(bytes, JSON.parse, long)).toThrow();
+      await expect(parseLongBody(bytes, JSON.parse, 100, tooDeep, long)).rejects.toThrow();
     }
   });
+});
+
+test('a long body is rejected if it nests too deep', async () => {
+  const nested = (depth: number) => `${'[{"a\\"]}":'.repeat(depth)}1${'}]'.repeat(depth)}`;
+  expect(await parsed(nested(4), 8)).toEqual(JSON.parse(nested(4)));
+  await expect(parsed(nested(4), 7)).rejects.toThrow('too deep');
 });
 
 const headers = { 'content-type': 'application/json' };

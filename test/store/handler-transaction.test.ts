@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { nextTurn } from '../../src/event-loop.ts';
 import { RowChanged, readVersion } from '../../src/query/rows/row-version.ts';
-import { nextTurn } from '../../src/response/turn.ts';
 import { inHandlerTransaction, writingMethods } from '../../src/store/handler-transaction.ts';
 import { RequestState } from '../../src/store/request-state.ts';
 import { inTransaction } from '../../src/store/transaction.ts';

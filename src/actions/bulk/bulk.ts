@@ -3,11 +3,11 @@ import { checkItem, isObject } from '../../change/body-reader.ts';
 import type { Executor } from '../../database/executor.ts';
 import type { BulkMethod } from '../../declaration/types.ts';
 import { problem } from '../../errors.ts';
+import { isTurnLong, mapInTurns, nextTurn } from '../../event-loop.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import type { Identifier } from '../../model/identifier.ts';
 import { JsonReply } from '../../response/json-reply.ts';
-import { LongWork } from '../../response/turn.ts';
 import { isExport } from '../../serialization/formats.ts';
 import { BulkEntities } from '../../store/bulk-entities.ts';
 import { ItemErrors, ofItem } from '../../store/item-errors.ts';
@@ -57,9 +57,9 @@ export class BulkActions {
       case 'POST':
         return this.#create(request, items, store, format);
       case 'PATCH':
-        return this.#change(request, this.#rowsOf(request, items), format);
+        return this.#change(request, await this.#rowsOf(request, items), format);
       case 'DELETE':
-        return this.#remove(request, this.#rowsOf(request, items));
+        return this.#remove(request, await this.#rowsOf(request, items));
     }
   }
 
@@ -74,7 +74,7 @@ export class BulkActions {
   }
 
   /** The rows that items name; throws if one is missing its id, or named twice. */
-  #rowsOf(request: ApiRequest, items: readonly Record<string, unknown>[]): readonly RowItem[] {
+  async #rowsOf(request: ApiRequest, items: readonly Record<string, unknown>[]): Promise<readonly RowItem[]> {
     const { 'if-match': match, 'if-none-match': noneMatch, ...headers } = request.headers;
     if (match !== undefined || noneMatch !== undefined)
       throw problem('bad_request', {
@@ -85,7 +85,7 @@ export class BulkActions {
     const plan = framework.deserializer(all).planFor(meta);
     const readKey = itemKeyReader(plan);
     const seen = new Set<string>();
-    return items.map((item, index) => {
+    return mapInTurns(items, (item, index) => {
       const refuse = (reason: string) => ofItem(problem('invalid_list', { reason }), index);
       const read = readKey(item);
       if (!read) throw refuse(`an item has no ${keyNamesOf(plan)}`);
@@ -111,15 +111,11 @@ export class BulkActions {
     refusePrecondition(api, request);
     if (bodies.length === 0) return reply([], 201, format);
     const state = stateOf(request, api.framework.mapper);
-    const items = bodies.map((body) => itemRequest(request, { body }));
+    const items = await mapInTurns(bodies, (body) => itemRequest(request, { body }));
     const errors = new ItemErrors();
     const rows = store.rowsFor(request);
     const inserted = rows
-      ? await this.#insertsOf(rows).create(
-          request,
-          items.map((item) => this.#newItem(item)),
-          errors,
-        )
+      ? await this.#insertsOf(rows).create(request, await mapInTurns(items, (item) => this.#newItem(item)), errors)
       : notPlain;
     if (inserted !== notPlain) return reply(inserted, 201, format);
     const created = await untilCommit(state, async () => {
@@ -260,10 +256,9 @@ export class BulkActions {
   ): Promise<void> {
     const { hooks, overrides } = this.#api;
     if (!overrides.has('beforeSerialize')) return;
-    const work = new LongWork();
     for (const [index, item] of items.entries()) {
       await runHook(hooks.beforeSerialize(action, item, shown(entities[index] as object)));
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { IsolationLevel } from '@mikro-orm/core';
 import type { ApiRequest } from '../../access/user.ts';
 import { dialectOf } from '../../dialect/dialect.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { rowsOf } from '../../query/entities/fetch.ts';
 import { type KeySteps, stepThroughKeys } from '../../query/entities/key-steps.ts';
 import { populatePlan } from '../../query/entities/populate.ts';
@@ -8,7 +9,6 @@ import { EntityVisibility, serializeVisible } from '../../query/visibility/entit
 import { ChunkSize } from '../../response/chunk-size.ts';
 import { type CollectionModel, collectionOf } from '../../response/collection.ts';
 import type { ExportSource } from '../../response/export-stream.ts';
-import { LongWork, nextTurn } from '../../response/turn.ts';
 import type { ListRequest, Restriction } from '../../store/port.ts';
 import { groupsOf, type RequestState, stateOf, withState } from '../../store/request-state.ts';
 import { runHook } from '../hooks.ts';
@@ -110,11 +110,10 @@ export class EntityExport implements ExportSource {
     if (overrides.has('beforeSerialize')) await runHook(hooks.beforeSerialize('_index', this.#request, chunk));
     const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(this.#request));
     const shown = (await serializeVisible(serializer, chunk.results, visibility)) as unknown[];
-    const work = new LongWork();
     let text = '';
     for (const row of shown) {
       text += this.#write(row);
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
     }
     em.clear();
     this.#size.end(keys.length, text.length);

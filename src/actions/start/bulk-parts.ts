@@ -1,5 +1,6 @@
 import type { ApiRequest } from '../../access/user.ts';
 import type { ActionDeclaration, ApiDeclaration, BulkMethod, HttpMethod, Path } from '../../declaration/types.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import type { WriteStore } from '../../store/write-store.ts';
 import type { BulkActions } from '../bulk/bulk.ts';
 import { type ControllerClass, isOverridden } from '../controller/controller-class.ts';
@@ -33,6 +34,7 @@ export function bulkParts(
   };
   const act = async (request: ApiRequest, store: WriteStore) => {
     const actions = await load();
+    if (isTurnLong()) await nextTurn();
     return actions.run(method as BulkMethod, request, store, format);
   };
   if (method === 'POST') return { admit: null, isOptional: bulk.single, act };

@@ -1,10 +1,12 @@
+import { mapInTurns } from '../../event-loop.ts';
 import type { RowSource } from '../dialect.ts';
 
 /** One parameter for each column, so that the same columns make the same statement for any number of rows. */
 export const postgresRows: RowSource = {
   mostRows: () => Number.POSITIVE_INFINITY,
-  of(types, rows) {
-    const lists = types.map((_, column) => rows.map((row) => textOf(row[column])));
+  async of(types, rows) {
+    const lists: (string | null)[][] = [];
+    for (const column of types.keys()) lists.push(await mapInTurns(rows, (row) => textOf(row[column])));
     const sources = types.map((_, column) => `$${column + 1}::text[]`).join(', ');
     const names = types.map((_, column) => `t${column}`).join(', ');
     const columns = types.map((type, column) => `v.t${column}::${type} as c${column}`).join(', ');

@@ -2,11 +2,11 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Statement } from '../../database/executor.ts';
 import { awaited, type StatementWatch, timed } from '../../database/statement-watch.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import type { RowSteps } from '../dialect.ts';
 import { PreparedReads, withPlainNumbers } from './reads/prepared-reads.ts';
 import type { RoutedReads } from './reads/routed-reads.ts';
 import { beginSnapshot, type Snapshot, type SnapshotSource } from './reads/snapshot.ts';
-import type { SequencePauses } from './reads/turn-budget.ts';
 import type { OtherProcesses, Turn } from './write-lock.ts';
 
 /** The parts that all connections of a dialect share. */
@@ -16,7 +16,6 @@ export interface SharedParts {
   readonly reads: RoutedReads | null;
   readonly turn: Turn;
   readonly others: OtherProcesses;
-  readonly pauses: SequencePauses;
   /** The statement that begins a transaction. */
   readonly begin: string;
   readonly watch: StatementWatch | null;
@@ -83,9 +82,9 @@ export class Connection implements DatabaseConnection {
   }
 
   async #execute<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { others, pauses, reads, turn, writer } = this.#shared;
-    const pause = pauses.next();
-    if (pause) await pause;
+    const { others, reads, turn, writer } = this.#shared;
+    // statements in this thread return without a turn of the event loop
+    if (isTurnLong()) await nextTurn();
     if (this.#snapshot)
       return { rows: (await this.#snapshot.ask({ statement: statementOf(sql), parameters, as: 'named' })) as R[] };
     if (this.#inTransaction) return run<R>(writer, sql, parameters);

@@ -9,7 +9,6 @@ import { Connection, type SharedParts } from './kysely-connection.ts';
 import { inMemory, openForCleanup, openToRead, openToWrite } from './open-file.ts';
 import { ReaderThreads } from './reads/reader-threads.ts';
 import { type ReadConnections, RoutedReads } from './reads/routed-reads.ts';
-import { SequencePauses } from './reads/turn-budget.ts';
 import { StoppableConnection } from './stoppable-connection.ts';
 import { firstWait, OtherProcesses, Turn } from './write-lock.ts';
 
@@ -32,7 +31,6 @@ export class SqliteFileDialect extends NodeSqliteDialect implements Driver, Shar
   watch: StatementWatch | null = null;
   readonly turn: Turn;
   readonly others = new OtherProcesses();
-  readonly pauses = new SequencePauses();
   writer!: DatabaseSync;
   reads: RoutedReads | null = null;
   #reader!: DatabaseSync;

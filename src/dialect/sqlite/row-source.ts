@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../event-loop.ts';
 import type { RowSource } from '../dialect.ts';
 
 /**
@@ -6,12 +7,12 @@ import type { RowSource } from '../dialect.ts';
  */
 export const sqliteRows: RowSource = {
   mostRows: () => Number.POSITIVE_INFINITY,
-  of(types, rows) {
+  async of(types, rows) {
     const columns = types.map((_, column) => {
       const hasBytes = rows.some((row) => ArrayBuffer.isView(row[column]));
       return `${hasBytes ? bytesOrValue(column) : `json_extract(value, '$[${column}]')`} as c${column}`;
     });
-    const lists = rows.map((row) => `[${row.map(jsonOf).join(',')}]`);
+    const lists = await mapInTurns(rows, (row) => `[${row.map(jsonOf).join(',')}]`);
     return { sql: `(select ${columns.join(', ')} from json_each(?))`, params: [`[${lists.join(',')}]`], order: '' };
   },
 };

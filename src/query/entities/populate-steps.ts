@@ -2,15 +2,17 @@ import { Collection, type EntityMetadata, type EntityProperty, helper, Reference
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { problem } from '../../errors.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { entityKey, isComposite, keyOf } from '../../model/identifier.ts';
 import { databaseKey } from '../../model/key-condition.ts';
-import { LongWork } from '../../response/turn.ts';
 import { isFiltered } from './filters.ts';
 import { markUnchanged } from './hold-row.ts';
 import { sentKeys } from './keys.ts';
 
-/** Entities that are made in one turn of the event loop. */
+/** Entities that are made at once; if there are more, {@link partSize}. */
 const stepSize = 1000;
+
+const partSize = 250;
 
 /** The most entities that one entity may embed through an association. More are possible if compiled statements read them. */
 const mostEmbedded = 10_000;
@@ -24,13 +26,12 @@ export async function populateInSteps(em: RequestEntityManager, owners: readonly
   const isWhole = association !== undefined && holdsAllRows(association);
   // a lazy column belongs to a row that was found, and filters would leave it out: those of a subclass, or through associations
   const options = association?.kind === ReferenceKind.SCALAR ? { filters: false } : {};
-  const work = new LongWork();
   for (const step of stepsOf(owners, counts)) {
-    if (work.isDue) await work.pause();
+    if (isTurnLong()) await nextTurn();
     const [owner] = step as [object];
     const count = counts?.get(owner) ?? 0;
     if (isWhole && count > mostEmbedded) throw tooMany(property);
-    if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association, work);
+    if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association);
     else await em.populate([...step], [property] as never, options as never);
     if (isToMany && !(isWhole && counts))
       for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
@@ -46,12 +47,17 @@ function itemsOf(owner: object, property: string): number {
   return value instanceof Collection && value.isInitialized() ? value.length : 0;
 }
 
+function sizeFor(total: number): number {
+  return total > stepSize ? partSize : stepSize;
+}
+
 function* stepsOf(owners: readonly object[], counts: ReadonlyMap<object, number> | null): Generator<readonly object[]> {
   let step: object[] = [];
   let items = 0;
+  const size = sizeFor(owners.reduce((sum, owner) => sum + (counts?.get(owner) ?? 0), owners.length));
   for (const owner of owners) {
     const own = counts?.get(owner) ?? 0;
-    if (step.length >= stepSize || (step.length > 0 && items + own > stepSize)) {
+    if (step.length >= size || (step.length > 0 && items + own > size)) {
       yield step;
       step = [];
       items = 0;
@@ -118,10 +124,10 @@ function canReadByKeys({
   return !orderBy && !targetMeta.orderBy && joinColumns.length === 1 && inverseJoinColumns.length === 1;
 }
 
-/** Loads the items of a to-many association, at most {@link stepSize} at a time if possible. They are equal to their rows. */
+/** Loads the items of a to-many association, some at a time if possible. They are equal to their rows. */
 export async function loadItems(em: RequestEntityManager, list: Collection<object>): Promise<void> {
   const property = list.property as EntityProperty;
-  if (holdsAllRows(property) && canReadByKeys(property)) return readByKeys(em, list.owner as object, property, new LongWork());
+  if (holdsAllRows(property) && canReadByKeys(property)) return readByKeys(em, list.owner as object, property);
   await list.init();
   markUnchanged(em, list.getItems(false) as object[]);
 }
@@ -130,7 +136,7 @@ export async function loadItems(em: RequestEntityManager, list: Collection<objec
  * Reads the items of a long association in parts, and then makes them the content of the association. One statement selects the
  * keys of all: others may change the association meanwhile.
  */
-async function readByKeys(em: RequestEntityManager, owner: object, association: EntityProperty, work: LongWork): Promise<void> {
+async function readByKeys(em: RequestEntityManager, owner: object, association: EntityProperty): Promise<void> {
   const { kind, mappedBy, name } = association;
   const meta = association.targetMeta as EntityMetadata;
   const unit = em.getUnitOfWork();
@@ -138,9 +144,10 @@ async function readByKeys(em: RequestEntityManager, owner: object, association: 
   const refersToOwner = kind === ReferenceKind.ONE_TO_MANY ? { [mappedBy]: owner } : {};
   const keys = await (kind === ReferenceKind.ONE_TO_MANY ? referringKeys : linkedKeys)(em, owner, association);
   const items: object[] = [];
-  for (let from = 0; from < keys.length; from += stepSize) {
-    if (work.isDue) await work.pause();
-    const some = keys.slice(from, from + stepSize);
+  const size = sizeFor(keys.length);
+  for (let from = 0; from < keys.length; from += size) {
+    if (isTurnLong()) await nextTurn();
+    const some = keys.slice(from, from + size);
     const byKey = new Map<unknown, object>();
     for (const each of some) {
       const known = unit.getById(meta.class as never, each as never) as object | undefined;
@@ -155,9 +162,9 @@ async function readByKeys(em: RequestEntityManager, owner: object, association: 
   }
   const list = (owner as Record<string, Collection<object>>)[name];
   list?.hydrate([], true);
-  for (let from = 0; from < items.length; from += stepSize) {
-    if (work.isDue) await work.pause();
-    list?.add(items.slice(from, from + stepSize) as never);
+  for (let from = 0; from < items.length; from += size) {
+    if (isTurnLong()) await nextTurn();
+    list?.add(items.slice(from, from + size) as never);
   }
   list?.takeSnapshot(true);
 }

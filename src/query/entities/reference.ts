@@ -1,5 +1,6 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
 import { concreteClasses, isKindOf, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
 import {
@@ -11,7 +12,6 @@ import {
   keyOf,
 } from '../../model/identifier.ts';
 import { hasKey, hasOneOf } from '../../model/key-condition.ts';
-import { LongWork, nextTurn } from '../../response/turn.ts';
 import type { RequestVisibility } from '../visibility/visibility.ts';
 import { markUnchanged } from './hold-row.ts';
 
@@ -80,9 +80,8 @@ export class ReferenceResolver<Request> {
     const visibility = this.#visibilityOf(request);
     const keys = keysOf(metas);
     const wanted = new Map<EntityMetadata, Map<string, Identifier>>();
-    const work = new LongWork();
     for (const value of values) {
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       const named = this.#named(metas, value, keys);
       if (!('id' in named)) continue;
       if (!visibility.isLimited(named.meta) && em.getUnitOfWork().getById(named.meta.class as never, named.id as never)) continue;
@@ -93,7 +92,7 @@ export class ReferenceResolver<Request> {
       const all = visibility.isLimited(meta) ? await visibility.lookForAll(meta, ids) : [...ids.values()];
       if (!all) continue;
       for (let from = 0; from < all.length; from += rowsInTurn) {
-        if (from > 0) await nextTurn();
+        if (isTurnLong()) await nextTurn();
         const where = { $and: [hasOneOf(meta, em.getPlatform(), all.slice(from, from + rowsInTurn))] };
         markUnchanged(em, (await em.find(meta.class, where as never)) as object[]);
       }

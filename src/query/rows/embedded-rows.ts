@@ -3,8 +3,8 @@ import type { Executor, Statement } from '../../database/executor.ts';
 import { LruCache } from '../../database/lru-cache.ts';
 import type { Mapper } from '../../database/mapper.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { keyListText, keyText } from '../../model/composite-key.ts';
-import { LongWork } from '../../response/turn.ts';
 import type { RowField, RowObject, RowsByKey, VisibleKeys } from '../../serialization/row-writer.ts';
 import {
   isAt,
@@ -242,9 +242,8 @@ function grouped(
 }
 
 async function addInTurns(count: number, add: (from: number, to: number) => void): Promise<void> {
-  const work = new LongWork();
   for (let from = 0; from < count; from += manyRows) {
-    if (work.isDue) await work.pause();
+    if (isTurnLong()) await nextTurn();
     add(from, Math.min(from + manyRows, count));
   }
 }

@@ -1,5 +1,5 @@
 import type { Executor } from '../../database/executor.ts';
-import { LongWork, type Pace, turnLength } from '../../response/turn.ts';
+import { isTurnLong, nextTurn, type Pace, turnLength } from '../../event-loop.ts';
 import type { CsvColumn } from '../../serialization/csv.ts';
 import { compileCsvRowWriter, compilePacedCsvRowWriter } from '../../serialization/csv-row-writer.ts';
 import { joined, type PacedRowWriter, type RowWriter } from '../../serialization/row-writer.ts';
@@ -107,7 +107,6 @@ async function writtenInTurns(
 ): Promise<string> {
   const { manyWriters: pacedWriters } = paced();
   const pacedWriter = pacedForm();
-  const work = new LongWork();
   let text = '';
   let paused = 0;
   for (const [i, row] of rows.entries()) {
@@ -115,14 +114,14 @@ async function writtenInTurns(
     if (pacedWriter) {
       const writing = pacedWriter(row, many, manyWriters, seen, context, pacedWriters);
       let step = writing.next();
-      for (; !step.done; step = writing.next()) if (work.isDue) await work.pause();
+      for (; !step.done; step = writing.next()) if (isTurnLong()) await nextTurn();
       own = step.value;
     } else own = write(row, many, manyWriters, seen, context);
     text += joined((i === 0 ? '' : before) + own + after);
     if (pace && text.length - paused > turnLength) {
       paused = text.length;
       await pace(text.length, (i + 1) / rows.length);
-    } else if (work.isDue) await work.pause();
+    } else if (isTurnLong()) await nextTurn();
   }
   return joined(text);
 }

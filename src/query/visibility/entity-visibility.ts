@@ -1,9 +1,9 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import { entityKey } from '../../model/identifier.ts';
 import { hasOneOf } from '../../model/key-condition.ts';
-import { LongWork } from '../../response/turn.ts';
 import type { LongList, Serializer, VisibleRows } from '../../serialization/serializer.ts';
 import type { RequestVisibility } from './visibility.ts';
 
@@ -63,11 +63,10 @@ export class EntityVisibility<Request> implements VisibleRows {
 
   /** Writes the long lists of a draft in several turns of the event loop. */
   async writeLong(): Promise<void> {
-    const work = new LongWork();
     for (let list = this.#long.pop(); list; list = this.#long.pop()) {
       for (const item of list.items) {
         list.add(item);
-        if (work.isDue) await work.pause();
+        if (isTurnLong()) await nextTurn();
       }
     }
   }

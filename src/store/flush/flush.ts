@@ -1,9 +1,9 @@
-import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
+import { Cascade, Collection, type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
 import { valueProblem } from '../../change/conflict.ts';
 import { isLinkChange, noteLinkChange } from '../../change/link-versions.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { isToMany } from '../../model/field-plan.ts';
-import { LongWork } from '../../response/turn.ts';
 import { hasFlushCode } from '../unit-of-work.ts';
 import { type LongLinks, linksOf, writeLinks } from './long-lists.ts';
 
@@ -32,6 +32,14 @@ export function commit(mapper: Mapper, em: RequestEntityManager): Promise<void> 
   return steps ? steps.run(() => em.commit()) : em.commit();
 }
 
+/** Removes entities of one class and writes all other changes, in several turns of the event loop if there are many entities. */
+export async function flushRemoved(mapper: Mapper, em: RequestEntityManager, entities: readonly object[]): Promise<void> {
+  const steps = FlushSteps.of(mapper, em);
+  if (await steps?.remove(entities)) return;
+  for (const entity of entities) em.remove(entity);
+  await em.flush();
+}
+
 /** A long list that is not in its entity until everything is written: MikroORM would visit each item whenever it visits the entity. */
 interface DetachedList {
   readonly entity: object;
@@ -48,7 +56,6 @@ class FlushSteps {
   readonly #mapper: Mapper;
   readonly #em: RequestEntityManager;
   readonly #unit: UnitOfWork;
-  readonly #work = new LongWork();
   /** The entities with a key, by the root of their class. */
   readonly #known = new Map<EntityMetadata, Map<string, object>>();
   readonly #detached: DetachedList[] = [];
@@ -79,7 +86,7 @@ class FlushSteps {
       await this.#write([...owners]);
       for (const { links, list } of this.#detached) {
         if (!list.isDirty()) continue;
-        if (links) await writeLinks(this.#em, links, this.#work);
+        if (links) await writeLinks(this.#em, links);
         list.takeSnapshot();
       }
       for (const owner of owners) entities.delete(owner);
@@ -95,9 +102,30 @@ class FlushSteps {
     }
   }
 
+  /** Removes entities. Returns false and does nothing if other rows may have to be written, or removed, with them. */
+  async remove(entities: readonly object[]): Promise<boolean> {
+    const isAlone = [...this.#known.keys()].every((root) => (root.relations as EntityProperty[]).every(isLeftAlone));
+    const removed = new Set(entities);
+    const others = [...this.#unit.getIdentityMap(), ...this.#unit.getPersistStack()].filter((each) => !removed.has(each));
+    if (!isAlone || others.some((each) => helper(each).__initialized)) return false;
+    const size = this.#em.config.get('batchSize');
+    const map = this.#unit.getIdentityMap();
+    map.clear();
+    try {
+      for (let from = 0; from < entities.length; from += size) {
+        if (isTurnLong()) await nextTurn();
+        for (const entity of entities.slice(from, from + size)) this.#em.remove(entity);
+        await this.#em.flush();
+      }
+    } finally {
+      for (const each of [...others, ...entities]) if (helper(each).__managed) map.store(each as never);
+    }
+    return true;
+  }
+
   async #write(entities: readonly object[]): Promise<void> {
     for (let from = 0; from < entities.length; from += stepSize) {
-      if (this.#work.isDue) await this.#work.pause();
+      if (isTurnLong()) await nextTurn();
       for (const entity of entities.slice(from, from + stepSize)) this.#unit.getPersistStack().add(entity as never);
       await this.#em.flush();
       this.#forget();
@@ -119,7 +147,7 @@ class FlushSteps {
   async #detachLists(entities: ReadonlySet<object>): Promise<ReadonlySet<object>> {
     const owners = new Set<object>();
     for (const entity of entities) {
-      if (this.#work.isDue) await this.#work.pause();
+      if (isTurnLong()) await nextTurn();
       for (const property of metaOf(entity).relations as EntityProperty[]) {
         const list = (entity as Values)[property.name as string];
         if (!isToMany(property) || !isLongList(list)) continue;
@@ -144,7 +172,7 @@ class FlushSteps {
   async #changed(entities: Iterable<object>): Promise<readonly object[]> {
     const [first, added, others]: [object[], object[], object[]] = [[], [], []];
     for (const entity of entities) {
-      if (this.#work.isDue) await this.#work.pause();
+      if (isTurnLong()) await nextTurn();
       const changes = this.#changesOf(entity);
       if (changes === null) added.push(entity);
       else if (changes !== undefined) (clearsUnique(metaOf(entity), changes) ? first : others).push(entity);
@@ -164,6 +192,12 @@ class FlushSteps {
     );
     return isSame ? undefined : changes;
   }
+}
+
+/** Whether nothing happens to the target of an association when its owner is removed. */
+function isLeftAlone({ cascade, orphanRemoval }: EntityProperty): boolean {
+  const removing = [Cascade.ALL, Cascade.REMOVE, Cascade.SCHEDULE_ORPHAN_REMOVAL];
+  return !orphanRemoval && !cascade?.some((each) => removing.includes(each));
 }
 
 function isLong(unit: UnitOfWork): boolean {

@@ -1,9 +1,9 @@
 import { type Collection, type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { isComposite } from '../../model/identifier.ts';
 import { databaseKey } from '../../model/key-condition.ts';
 import type { Pivot } from '../../query/rows/association.ts';
-import type { LongWork } from '../../response/turn.ts';
 import { pivotFor } from '../plain-pivot.ts';
 
 /** Links that are written by one statement. */
@@ -30,16 +30,12 @@ export function linksOf(mapper: Mapper, owner: object, property: EntityProperty,
 }
 
 /** Writes changed links. A flush would compare each item with all others, in one turn of the event loop. */
-export async function writeLinks(
-  em: RequestEntityManager,
-  { added, owner: entity, pivot, removed }: LongLinks,
-  work: LongWork,
-): Promise<void> {
+export async function writeLinks(em: RequestEntityManager, { added, owner: entity, pivot, removed }: LongLinks): Promise<void> {
   const [[item], [owner], table] = [pivot.item, pivot.owner, pivot.table];
   const key = keyOf(em, entity);
   const inChunks = async (items: readonly object[], write: (keys: readonly unknown[]) => Promise<unknown>) => {
     for (let from = 0; from < items.length; from += chunkSize) {
-      if (work.isDue) await work.pause();
+      if (isTurnLong()) await nextTurn();
       await write(items.slice(from, from + chunkSize).map((each) => keyOf(em, each)));
     }
   };

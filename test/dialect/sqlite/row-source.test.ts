@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { sqliteRows } from '../../../src/dialect/sqlite/row-source.ts';
 
 /** The rows as SQLite reads them, with the type of each first value. */
-function readBack(rows: readonly (readonly unknown[])[]): unknown[] {
-  const { params, sql } = sqliteRows.of(
+async function readBack(rows: readonly (readonly unknown[])[]): Promise<unknown[]> {
+  const { params, sql } = await sqliteRows.of(
     rows[0]?.map(() => 'any') ?? [],
     rows.map((row) => [...row]),
   );
@@ -26,28 +26,28 @@ test.each([
   ['a text that is JSON', '{"a":[1]}', 'text'],
   ['bytes', new Uint8Array([0, 255, 7]), 'blob'],
   ['null', null, 'null'],
-])('%s is read as it would be bound', (_, value, type) => {
-  expect(readBack([[value, 'x']])).toEqual([[type, value, 'x']]);
+])('%s is read as it would be bound', async (_, value, type) => {
+  expect(await readBack([[value, 'x']])).toEqual([[type, value, 'x']]);
 });
 
-test('a column can hold bytes in some rows only', () => {
+test('a column can hold bytes in some rows only', async () => {
   const bytes = new Uint8Array([1]);
-  expect(readBack([[bytes], ['01'], [null]])).toEqual([
+  expect(await readBack([[bytes], ['01'], [null]])).toEqual([
     ['blob', bytes],
     ['text', '01'],
     ['null', null],
   ]);
 });
 
-test('any number of rows makes the same statement, with one parameter', () => {
+test('any number of rows makes the same statement, with one parameter', async () => {
   const of = (count: number) =>
     sqliteRows.of(
       ['integer', 'text'],
       Array.from({ length: count }, (__, i) => [BigInt(i), 'x']),
     );
-  expect(of(1000).sql).toBe(of(1).sql);
-  expect(of(1000).params).toHaveLength(1);
-  expect(readBack([[2n], [1n]])).toEqual([
+  expect((await of(1000)).sql).toBe((await of(1)).sql);
+  expect((await of(1000)).params).toHaveLength(1);
+  expect(await readBack([[2n], [1n]])).toEqual([
     ['integer', 2n],
     ['integer', 1n],
   ]);

@@ -58,27 +58,3 @@ export class TurnBudget {
     if (this.#waiting.length > 0) this.#schedule();
   }
 }
-
-/** Milliseconds after which a sequence of statements waits for the next turn of the event loop. */
-const maxSequenceTime = 10;
-
-/**
- * Statements that run in this thread return without a turn of the event loop, and so do the steps between them. This makes long
- * sequences, such as a transaction that writes a list, wait for a turn now and then.
- */
-export class SequencePauses {
-  #since: number | null = null;
-
-  /** A promise if the current turn has lasted long enough, otherwise undefined. Called before each statement. */
-  next(): Promise<void> | undefined {
-    if (this.#since === null) {
-      this.#since = performance.now();
-      setImmediate(() => {
-        this.#since = null;
-      });
-      return undefined;
-    }
-    if (performance.now() - this.#since < maxSequenceTime) return undefined;
-    return new Promise((resolve) => setImmediate(resolve));
-  }
-}

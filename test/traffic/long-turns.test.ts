@@ -1,0 +1,86 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ApiController } from '../../src/index.ts';
+import { longestTurn } from '../support/cpu-time.ts';
+import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
+import { startApplication, type TestApplication } from '../support/testing.ts';
+
+const many = 10_000;
+
+const Member = defineEntity({
+  name: 'Member',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().default('m').groups('read') },
+});
+const Team = defineEntity({
+  name: 'Team',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    name: p.string().groups('read', 'write'),
+    members: () => p.manyToMany(Member).groups('read', 'write'),
+  },
+});
+const Good = defineEntity({
+  name: 'Good',
+  properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write') },
+});
+
+/** Makes its API write entities. */
+class HookedController extends ApiController {
+  override beforeSerialize(): void {}
+}
+
+const numbers = Array.from({ length: many }, (_, i) => i + 1);
+const references = numbers.map((id) => ({ id }));
+const goods = numbers.map((i) => ({ name: `good ${i}` }));
+
+describe.each(databases)('a request with %s that handles many rows', (kind) => {
+  let database: FreshDatabase;
+  let app: TestApplication;
+
+  beforeAll(async () => {
+    database = await freshDatabase(kind);
+    const actions = {
+      _index: { methods: { POST: true }, bulk: { POST: true, PATCH: true, DELETE: true, max_items: many } },
+      _entity: { methods: { GET: true, PATCH: true, DELETE: true } },
+    };
+    app = await startApplication({
+      app_main: {
+        database: { url: database.url, schema: 'update' },
+        apis: {
+          good: { class: 'Good', base_path: '/good', actions },
+          team: { class: 'Team', controller: 'HookedController', base_path: '/team', actions },
+        },
+      } as never,
+      models: [Team, Member, Good],
+      controllers: [HookedController],
+      seed: async (em) => {
+        await em.insertMany(Member, references as never);
+      },
+    });
+  });
+  afterAll(async () => {
+    await app?.close();
+    await database?.drop();
+  });
+  beforeEach(async () => {
+    const em = app.application.mapper.em.fork();
+    for (const table of ['team_members', 'good', 'team']) await em.execute(`delete from ${table}`);
+    await em.execute("insert into team (id, name) values (1000, 'a')");
+    await em.execute(`insert into good (id, name) select id + 1000000, 'old' from member`);
+  });
+
+  test.each([
+    ['a list of new rows', 1 / 5, 'POST', '/good.json', goods, 201],
+    ['a list of changes', 1 / 20, 'PATCH', '/good.json', goods.map(({ name }, i) => ({ id: 1_000_001 + i, name })), 200],
+    ['a list of rows to remove', 1 / 12, 'DELETE', '/good.json', references.map(({ id }) => ({ id: 1_000_000 + id })), 204],
+    ['a new entity with references', 1 / 20, 'POST', '/team.json', { name: 'b', members: references }, 201],
+    ['references that an entity gets', 1 / 20, 'PATCH', '/team/1000.json', { name: 'b', members: references }, 200],
+  ] as const)('occupies the process for a small part of its time at once: %s', async (_, part, method, path, json, status) => {
+    let got = 0;
+    const { total, longest } = await longestTurn(async () => {
+      ({ status: got } = await app.request(method, path, { json }));
+    });
+    expect(got).toBe(status);
+    expect(longest / total).toBeLessThan(part);
+  });
+});
