@@ -192,6 +192,9 @@ export default defineConfig({
     projects: selectedDatabases().length === 0 ? [unit] : projects,
     globalSetup: ['test/support/run-directory.ts', 'test/support/postgres.ts'],
     setupFiles: ['test/support/compile-cache.ts', 'test/support/random.ts', 'test/support/documents/watch-responses.ts'],
+    runner: 'test/support/divide-tests.ts',
+    includeTaskLocation: true,
+    tags: [{ name: 'divided', description: 'runs on one of two databases; the seed decides on which' }],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
     maxWorkers: cores + 2,

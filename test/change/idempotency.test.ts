@@ -1,11 +1,11 @@
+// @module-tag divided
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { request as sendRaw } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { IdempotencyTable } from '../../src/database/tables/idempotency-table.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import type { TestApplication, TestRequest, TestResponse } from '../support/testing.ts';
 import { seen, startOrders } from './orders.ts';
 

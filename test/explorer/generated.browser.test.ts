@@ -1,16 +1,16 @@
+// @module-tag divided
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
-import { seed } from '../support/random.ts';
+import { partOf, seed } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { applicationOf, type GeneratedApi, generateApis, pageSize, rowsOfEach } from './generated-application.ts';
 import { axeFindings, openExplorer, type WatchedPage } from './watched-page.ts';
 
 const apis = generateApis(seed, 50);
 /** A few seconds each, so only some of them are edited by default, others with other sources. `TEST_ALL=1` edits all. */
-const edited = process.env.TEST_ALL ? apis : apis.filter((_, index) => (index + seed) % 10 === 0);
+const edited = partOf(apis, 10);
 const described = edited.map((api) => {
   const methods = (set: ReadonlySet<string> | null) => [...(set ?? ['nothing'])].join(' ');
   return [api.name, methods(api.list), methods(api.entity), api] as const;

@@ -1,13 +1,13 @@
+// @module-tag divided
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { prepareClose } from '../../src/cli/close-server.ts';
 import { ApiController, type ApiRequest, type CollectionModel, type ModelQuery } from '../../src/index.ts';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Team = defineEntity({

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type OpenApiDocument, openApiDocument } from '../../src/openapi/document.ts';

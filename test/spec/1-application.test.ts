@@ -1,3 +1,4 @@
+// @module-tag divided
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -5,10 +6,9 @@ import { dirname, join } from 'node:path';
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import Fastify from 'fastify';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type CodeOptions, DeclarationErrors, declarest, Voter } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { makeTemporary } from '../support/temporary.ts';
 import { startApplication } from '../support/testing.ts';
 import { call, serve, serveInVain, type ZooRequest, zooDirectory, zooInCode, zooSecret } from './fixtures/zoo.ts';

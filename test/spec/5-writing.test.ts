@@ -1,4 +1,5 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import {
   ApiController,
   type ApiRequest,
@@ -8,7 +9,6 @@ import {
   TypeDenormalizer,
 } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import {
   Appointment,

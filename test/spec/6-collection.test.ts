@@ -1,9 +1,9 @@
+// @module-tag divided
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CodeOptions } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { casesOn } from '../support/random.ts';
 import { apis, counts, library, openLibrary, type RunningLibrary, views } from './fixtures/library.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { afterAll, describe, test } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { accessSuite } from '../support/testing.ts';

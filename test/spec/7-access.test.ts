@@ -1,8 +1,9 @@
+// @module-tag divided
 import { createHash, createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { connect } from 'node:net';
 import { type Collection, defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import type { FastifyRequest } from 'fastify';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   ApiController,
   type ApiRequest,
@@ -16,7 +17,6 @@ import {
   Voter,
 } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 
 const secret = 'a-secret-of-more-than-thirty-two-characters';

@@ -1,9 +1,10 @@
+// @module-tag divided
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { defineEntity, p } from '@mikro-orm/core';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalogue, type ErrorCode } from '../../src/errors.ts';
 import {
   ApiController,
@@ -16,7 +17,6 @@ import {
   Voter,
 } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication, type TestRequest, type TestResponse } from '../support/testing.ts';
 import { closeGate, thingOptions, until, withThings, gate as workGate } from '../traffic/things.ts';
 

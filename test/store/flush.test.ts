@@ -1,3 +1,4 @@
+// @module-tag divided
 import { defineEntity, p, UnitOfWork } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';

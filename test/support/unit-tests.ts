@@ -20,6 +20,7 @@ const places = [
   'test/inspect/compare.test.ts',
   'test/inspect/matrix.test.ts',
   'test/inspect/suite-parts.test.ts',
+  'test/support/divide-tests.test.ts',
   'test/support/documents/document-judge.test.ts',
   'test/support/selected-databases.test.ts',
   'test/telemetry/query-text.test.ts',
