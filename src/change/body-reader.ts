@@ -255,6 +255,7 @@ class FieldReader {
     const retain = retainedInItems(field, current);
     for (const [position, item] of json.entries()) {
       if (this.violations.length >= maxViolations) return undefined;
+      if (isTurnLong()) await nextTurn();
       const made = await this.#embeddable(field, item, null, mode, `${path}[${position}]`);
       items.push(retain && isObject(made) ? retain(made, item) : made);
     }
