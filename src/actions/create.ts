@@ -9,6 +9,7 @@ import { groupsOf, stateOf } from '../store/request-state.ts';
 import { FoundRow } from '../store/row-store.ts';
 import type { WriteStore } from '../store/write-store.ts';
 import { runAfterCommit } from './after-commit.ts';
+import { isItem } from './bulk/item-request.ts';
 import { EarlyReply, runHook } from './hooks.ts';
 import { refuseUndeclared } from './parameters.ts';
 import { refusePrecondition } from './precondition.ts';
@@ -35,7 +36,11 @@ export async function makeEntity(api: ApiRuntime, request: ApiRequest): Promise<
   const { framework, meta, nested } = api;
   const { em } = stateOf(request, framework.mapper);
   const groups = groupsOf(request, framework.mapper);
-  const made = await framework.deserializer(groups).create([meta], bodyOf(request), { em, request, nested });
+  const deserializer = framework.deserializer(groups);
+  const body = bodyOf(request);
+  const scope = { em, request, nested };
+  if (nested.size > 0 && !isItem(request)) await deserializer.load(meta, [body], scope);
+  const made = await deserializer.create([meta], body, scope);
   const context = { action: '_index', request, groups: validationGroups(api, '_index') };
   const ofRows = async () => {
     const found: Violation[] = [];

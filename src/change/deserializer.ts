@@ -6,9 +6,10 @@ import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
+import { loadLists } from '../query/entities/populate-steps.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import type { AssociationReader } from './associations.ts';
-import { chooseClass, readBody, type WriteMode } from './body-reader.ts';
+import { chooseClass, isObject, readBody, type WriteMode } from './body-reader.ts';
 import { assignInTurns, createInTurns } from './long-assign.ts';
 import {
   type NestedField,
@@ -60,6 +61,33 @@ export class Deserializer {
       this.#plans.set(meta, plan);
     }
     return plan;
+  }
+
+  /**
+   * Reads the rows that bodies refer to by few statements, also those in nested lists, before each body is read. The bodies change
+   * the `entities`, if there are any: then their lists are read as well.
+   */
+  async load(meta: EntityMetadata, bodies: readonly unknown[], scope: Scope, entities: readonly object[] = []): Promise<void> {
+    const { nested = noNested } = scope;
+    const resolve = this.#associations.forFieldsOf(meta);
+    for (const field of this.planFor(meta).fields.values()) {
+      if (field.kind !== 'to-one' && field.kind !== 'to-many') continue;
+      const sent = (body: unknown) => isObject(body) && Object.hasOwn(body, field.name);
+      await resolve.load(
+        field,
+        bodies.filter(sent).flatMap((body) => (body as Record<string, unknown>)[field.name]),
+        scope,
+      );
+      const changed = field.kind === 'to-many' ? entities.filter((_, index) => sent(bodies[index])) : [];
+      if (changed.length > 1) await loadLists(scope.em, changed, field.property);
+    }
+    for (const [name, { maxItems, nested: inner, property }] of nested) {
+      const [target, ...others] = targetsOf(property);
+      if (!target || others.length > 0) continue;
+      const lists = bodies.map((body) => (isObject(body) ? body[name] : null));
+      const items = lists.flatMap((list) => (Array.isArray(list) && list.length <= maxItems ? list : []));
+      if (items.length > 0) await this.load(target, items, { ...scope, nested: inner });
+    }
   }
 
   /** A new entity of one of the classes, to be written by the next flush. */

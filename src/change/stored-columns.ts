@@ -44,6 +44,8 @@ export interface Referred {
 /** The rows of a class that callers may refer to. Whether a row exists is checked by the statement that refers to it. */
 export interface References {
   may(request: ApiRequest, id: Identifier): boolean | Promise<boolean>;
+  /** Decides about several rows by few statements, before {@link may} is called for each. */
+  decide(request: ApiRequest, ids: readonly Identifier[]): Promise<unknown>;
   /** The rows that the caller may refer to, as a condition for that statement, or `all`; null if only {@link may} can decide. */
   rows(request: ApiRequest): 'all' | Promise<readonly SeenRows[] | 'all' | null>;
 }

@@ -44,6 +44,11 @@ export function concreteClasses(mapper: Mapper, meta: EntityMetadata): EntityMet
   return entitiesOf(mapper).filter((candidate) => isKindOf(candidate, meta) && !candidate.abstract);
 }
 
+/** Whether the rows of a class cannot be of another class. Metadata is compared by class: that of a property's target is a copy. */
+export function isOfOneClass({ class: own, inheritanceType, root }: EntityMetadata): boolean {
+  return root.class === own && !root.discriminatorMap && inheritanceType === undefined;
+}
+
 /** Whether each class of a hierarchy has its own table, so that a row is spread over several tables. */
 export function isTablePerType(meta: EntityMetadata): boolean {
   return meta.inheritanceType === 'tpt' || meta.root.inheritanceType === 'tpt';

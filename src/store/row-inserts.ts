@@ -1,7 +1,7 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import { valueProblem } from '../change/conflict.ts';
-import type { ColumnValue } from '../change/stored-columns.ts';
+import type { ColumnValue, Referred } from '../change/stored-columns.ts';
 import type { Step } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
 import { isTurnLong, mapInTurns, nextTurn } from '../event-loop.ts';
@@ -71,6 +71,7 @@ export class RowInserts {
       await errors.pause();
     }
     const seen = await this.#seenBy(request, bodies);
+    if (!seen) await this.#decideReferences(request, bodies);
     if (!seen) await errors.each(bodies, async (columns) => refuse(await writes.refusedReference(request, columns)));
     // code gets only rows that the caller sees
     const all = code ? await this.#coded(request, items, bodies, errors, seen ?? noReferences) : bodies;
@@ -86,11 +87,21 @@ export class RowInserts {
     const inserted = isOne ? this.#within(request, only as Group, all, toCheck) : this.#stepwise(request, groups, all, toCheck);
     const { reading, rows } = await inserted;
     if (rows.length === 0) {
-      await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns)));
+      await this.#decideReferences(request, all);
+      const existing = await writes.existing(referredBy(all));
+      await errors.each(all, async (columns) => refuse(await writes.missingReference(request, columns, existing)));
       throw new RowChanged();
     }
     const found = await mapInTurns(rows, (row) => store.foundRow(request, row, reading));
     return new FoundRows(found, store.read, reading);
+  }
+
+  async #decideReferences(request: ApiRequest, bodies: Rows): Promise<void> {
+    for (const [references, some] of Map.groupBy(referredBy(bodies), (referred) => referred.references))
+      await references.decide(
+        request,
+        some.map(({ id }) => id),
+      );
   }
 
   /** Inserts and reads the rows by one statement. Keys are counted in the order of insertion. */
@@ -251,6 +262,10 @@ function numberOf(key: unknown): bigint {
 
 function isCounted({ autoincrement, runtimeType }: EntityProperty): boolean {
   return autoincrement === true && ['number', 'bigint'].includes(runtimeType);
+}
+
+function referredBy(rows: Rows): Referred[] {
+  return rows.flatMap((columns) => columns.flatMap(({ refersTo }) => refersTo ?? []));
 }
 
 function refuse(refusal: Error | null): void {

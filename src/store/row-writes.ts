@@ -3,7 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { AssociationReader } from '../change/associations.ts';
 import { valueProblem } from '../change/conflict.ts';
 import type { PlainBody } from '../change/plain-body.ts';
-import type { ColumnValue } from '../change/stored-columns.ts';
+import type { ColumnValue, Referred } from '../change/stored-columns.ts';
 import type { Executor } from '../database/executor.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
@@ -173,14 +173,33 @@ export class RowWrites {
     return gone ? this.options.associations.refusal({ missing: true }, gone.field.targets, gone.field.name) : null;
   }
 
+  /** Those of many references whose rows exist, as far as their keys equal the stored ones. */
+  async existing(all: readonly Referred[]): Promise<ReadonlySet<Referred>> {
+    const { executor, mapper } = this.options;
+    const { sql, values } = dialectOf(mapper);
+    const there = new Set<Referred>();
+    for (const some of Map.groupBy(all, ({ key, table }) => `${table} ${key}`).values()) {
+      const { key, table } = some[0] as Referred;
+      const text = `select ${key} from ${table} where ${sql.among([key], sql.parameter(1)).join('')}`;
+      const rows = await executor.rows(statementOf(text), [values.list(new Set(some.map(({ id }) => id)))]);
+      const keys = new Set(rows.map(([found]) => String(found)));
+      for (const each of some) if (keys.has(String(each.id))) there.add(each);
+    }
+    return there;
+  }
+
   /** Why a statement found no row for a reference; null if it found all. */
-  async missingReference(request: ApiRequest, columns: readonly ColumnValue[]): Promise<Problem | null> {
+  async missingReference(
+    request: ApiRequest,
+    columns: readonly ColumnValue[],
+    existing: ReadonlySet<Referred> = new Set(),
+  ): Promise<Problem | null> {
     const refusal = await this.refusedReference(request, columns);
     if (refusal) return refusal;
     const { associations, executor, mapper } = this.options;
     const { sql, values } = dialectOf(mapper);
     for (const { refersTo } of columns) {
-      if (!refersTo) continue;
+      if (!refersTo || existing.has(refersTo)) continue;
       const text = `select 1 from ${refersTo.table} where ${refersTo.key} = ${sql.parameter(1)}`;
       if ((await executor.rows(statementOf(text), [values.bindable(refersTo.id)])).length > 0) continue;
       return associations.refusal({ missing: true }, refersTo.field.targets, refersTo.field.name);

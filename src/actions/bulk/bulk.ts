@@ -121,6 +121,12 @@ export class BulkActions {
     const created = await untilCommit(state, async () => {
       const made = await this.#entities.create(request, async () => {
         const entities: object[] = [];
+        const { em } = state;
+        await api.framework.deserializer(groupsOf(request, api.framework.mapper)).load(api.meta, bodies, {
+          em,
+          request,
+          nested: api.nested,
+        });
         await errors.each(items, async (item, index) => {
           entities[index] = await makeEntity(api, item);
         });
@@ -146,6 +152,12 @@ export class BulkActions {
       const entities = await this.#entities.change(request, keys, restriction, groupsAt, async (found) => {
         const errors = new ItemErrors();
         const rows = await this.#admitted(items, found, errors);
+        await framework.deserializer(groupsAt(0)).load(
+          api.meta,
+          items.map((item) => item.request.body),
+          { em: state.em, request },
+          rows.map(({ entity }) => entity),
+        );
         await errors.each(items, async ({ request: item }, index) => {
           const { entity } = rows[index] as Found;
           const scope = { em: state.em, request: item };

@@ -117,9 +117,10 @@ export function plainLists(api: ApiRuntime, groups: ActiveGroups): ReadonlyMap<s
 /** The rows of the target that callers may put into an association; null if that needs more than a key. */
 export function referencesTo({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): References | null {
   if (framework.associations.denormalizes(meta, property) || canHideRows(target)) return null;
-  if (framework.visibility.isOpen(target)) return { may: () => true, rows: () => 'all' };
+  if (framework.visibility.isOpen(target)) return { may: () => true, decide: async () => {}, rows: () => 'all' };
   return {
     may: (request, id) => framework.visibilityOf(request).sees(target, id),
+    decide: (request, ids) => framework.visibilityOf(request).seen(target, new Map(ids.map((id) => [String(id), id]))),
     rows: async (request) => {
       const seen = await framework.visibilityOf(request).seenClasses([target]);
       return seen && (seen[0] ?? 'all');

@@ -124,6 +124,18 @@ function canReadByKeys({
   return !orderBy && !targetMeta.orderBy && joinColumns.length === 1 && inverseJoinColumns.length === 1;
 }
 
+/** Loads a to-many association of entities. Its items are equal to their rows. */
+export async function loadLists(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
+  const lists = owners.map((owner) => (owner as Record<string, unknown>)[property]).filter((list) => list instanceof Collection);
+  const unread = lists.filter((list) => !list.isInitialized());
+  await populateInSteps(
+    em,
+    unread.map((list) => list.owner as object),
+    property,
+  );
+  for (const list of unread) markUnchanged(em, list.getItems(false) as object[]);
+}
+
 /** Loads the items of a to-many association, some at a time if possible. They are equal to their rows. */
 export async function loadItems(em: RequestEntityManager, list: Collection<object>): Promise<void> {
   const property = list.property as EntityProperty;

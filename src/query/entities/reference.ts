@@ -1,8 +1,8 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, helper } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { discriminatorKey, jsonName } from '../../model/field-plan.ts';
-import { concreteClasses, isKindOf, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
+import { concreteClasses, isKindOf, isOfOneClass, metaOfEntity, modelName, typeOf } from '../../model/hierarchy.ts';
 import {
   compositeIn,
   type Identifier,
@@ -83,17 +83,20 @@ export class ReferenceResolver<Request> {
     for (const value of values) {
       if (isTurnLong()) await nextTurn();
       const named = this.#named(metas, value, keys);
-      if (!('id' in named)) continue;
-      if (!visibility.isLimited(named.meta) && em.getUnitOfWork().getById(named.meta.class as never, named.id as never)) continue;
+      if (!('id' in named) || (visibility.isLimited(named.meta) && !isOfOneClass(named.meta))) continue;
       const ids = wanted.get(named.meta) ?? new Map<string, Identifier>();
       wanted.set(named.meta, ids.set(String(named.id), named.id));
     }
     for (const [meta, ids] of wanted) {
-      const all = visibility.isLimited(meta) ? await visibility.lookForAll(meta, ids) : [...ids.values()];
-      if (!all) continue;
-      for (let from = 0; from < all.length; from += rowsInTurn) {
+      const seen = await visibility.seen(meta, ids);
+      const unread: Identifier[] = [];
+      for (const [text, id] of ids) {
         if (isTurnLong()) await nextTurn();
-        const where = { $and: [hasOneOf(meta, em.getPlatform(), all.slice(from, from + rowsInTurn))] };
+        if (seen.has(text) && !isRead(em, meta, id)) unread.push(id);
+      }
+      for (let from = 0; from < unread.length; from += rowsInTurn) {
+        if (isTurnLong()) await nextTurn();
+        const where = { $and: [hasOneOf(meta, em.getPlatform(), unread.slice(from, from + rowsInTurn))] };
         markUnchanged(em, (await em.find(meta.class, where as never)) as object[]);
       }
     }
@@ -146,6 +149,11 @@ export class ReferenceResolver<Request> {
 }
 
 const seesAll = () => true;
+
+function isRead(em: RequestEntityManager, meta: EntityMetadata, id: Identifier): boolean {
+  const known = em.getUnitOfWork().getById(meta.class as never, id as never) as object | undefined;
+  return known !== undefined && helper(known).isInitialized();
+}
 
 /** Rows that are read in one turn of the event loop. */
 const rowsInTurn = 250;

@@ -5,7 +5,7 @@ import type { SortKey } from '../../declaration/types.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
 import { Problem } from '../../errors.ts';
 import { keyListText, keyText } from '../../model/composite-key.ts';
-import { isKindOf, type ModelClass, sameLine } from '../../model/hierarchy.ts';
+import { isKindOf, isOfOneClass, type ModelClass, sameLine } from '../../model/hierarchy.ts';
 import { entityKey, hasWideKey, type Identifier, isComposite, keyParts } from '../../model/identifier.ts';
 import { hasOneOf, keyColumnsOf } from '../../model/key-condition.ts';
 import { conditionOf, conditionUnder } from '../entities/condition-query.ts';
@@ -129,11 +129,6 @@ const chunkSize = 1000;
 /** Maximum of keys of one class whose visibility is cached for the request. */
 const maxCachedKeys = 10_000;
 
-/** Whether a row can be of this class only, whatever its key is. */
-function isOfOneClass(meta: EntityMetadata): boolean {
-  return meta.root.class === meta.class && !meta.root.discriminatorMap && meta.inheritanceType === undefined;
-}
-
 /**
  * The visibility of rows for one caller. The restriction of each API runs once per request. Results are kept by class: the metadata
  * of a property's target is another object than that of its class.
@@ -143,8 +138,6 @@ export class RequestVisibility<Request> {
   readonly #dialect: Dialect;
   #open: Map<ModelClass, Promise<boolean>> | null = null;
   readonly #queries = new Map<VisibilityRule<Request>, Promise<AnyQueryBuilder | null>>();
-  /** By class and key, what {@link lookForAll} has found out for the next {@link lookFor}. */
-  readonly #lookedFor = new Map<ModelClass, Map<string, boolean>>();
   /** By class and key, so that voters that read a row vote on it once. */
   #known: Map<ModelClass, Map<string, boolean>> | null = null;
 
@@ -260,21 +253,8 @@ export class RequestVisibility<Request> {
   }
 
   /**
-   * Looks for several rows of a class by few statements, before {@link lookFor} is called for each of them, and returns the keys of
-   * those that the caller sees. Null: the rows can be of several classes, and have to be looked for one by one.
-   */
-  async lookForAll(own: EntityMetadata, keys: ReadonlyMap<string, Identifier>): Promise<readonly Identifier[] | null> {
-    if (!isOfOneClass(own)) return null;
-    const isSeen = (await this.isOpen(own))
-      ? new Map([...keys.keys()].map((text) => [text, true]))
-      : await this.#decide(own, keys, this.#load);
-    this.#lookedFor.set(own.class, isSeen);
-    return [...keys].filter(([text]) => isSeen.get(text)).map(([, id]) => id);
-  }
-
-  /**
    * Looks for a row that can be of any of these classes, before anything has read it: a hidden row takes the same statements as a
-   * missing one, and so the same time. Null: the caller sees no such row. Otherwise the result decides about the row once it is
+   * missing one, and so the same time. A row that {@link seen} has found is not looked for again. Null: the caller sees no such row. Otherwise the result decides about the row once it is
    * read.
    */
   async lookFor(
@@ -282,9 +262,8 @@ export class RequestVisibility<Request> {
     id: Identifier,
   ): Promise<((own: EntityMetadata, entity: object) => Promise<boolean>) | null> {
     const text = String(id);
-    const found = this.#lookedFor.get((classes[0] as EntityMetadata).class);
-    const isFound = found?.get(text);
-    if (found?.delete(text)) return isFound ? async () => true : null;
+    const [first] = classes;
+    if (classes.length === 1 && first && this.#known?.get(first.class)?.get(text)) return async () => true;
     const keys = new Map([[text, id]]);
     const shown = new Map<VisibilityRule<Request>, boolean>();
     const seen = new Map<EntityMetadata, boolean>();
