@@ -152,12 +152,11 @@ export class BulkActions {
       const entities = await this.#entities.change(request, keys, restriction, groupsAt, async (found) => {
         const errors = new ItemErrors();
         const rows = await this.#admitted(items, found, errors);
-        await framework.deserializer(groupsAt(0)).load(
-          api.meta,
-          items.map((item) => item.request.body),
-          { em: state.em, request },
-          rows.map(({ entity }) => entity),
-        );
+        if (items.length > 1) {
+          const bodies = items.map((item) => item.request.body);
+          const edited = rows.map(({ entity }) => entity);
+          await framework.deserializer(groupsAt(0)).load(api.meta, bodies, { em: state.em, request }, edited);
+        }
         await errors.each(items, async ({ request: item }, index) => {
           const { entity } = rows[index] as Found;
           const scope = { em: state.em, request: item };

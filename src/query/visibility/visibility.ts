@@ -254,8 +254,8 @@ export class RequestVisibility<Request> {
 
   /**
    * Looks for a row that can be of any of these classes, before anything has read it: a hidden row takes the same statements as a
-   * missing one, and so the same time. A row that {@link seen} has found is not looked for again. Null: the caller sees no such row. Otherwise the result decides about the row once it is
-   * read.
+   * missing one, and so the same time. A row that {@link seen} has found is not looked for again. Null: the caller sees no such
+   * row. Otherwise the result decides about the row once it is read.
    */
   async lookFor(
     classes: readonly EntityMetadata[],
