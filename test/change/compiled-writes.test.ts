@@ -199,6 +199,18 @@ interface ListQuery {
   readonly again?: boolean;
 }
 
+/**
+ * The same JSON with its keys in the order in which PostgreSQL stores them. MikroORM writes a value again if only the order differs,
+ * and so makes a new version of the row; statements do not.
+ */
+function inStoredOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inStoredOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, part]) => [Buffer.from(key), inStoredOrder(part)] as const);
+  entries.sort(([a], [b]) => a.length - b.length || a.compare(b));
+  return Object.fromEntries(entries.map(([key, part]) => [key.toString(), part]));
+}
+
 const plainRequest: fc.Arbitrary<ListQuery> = fc.oneof(
   fc.record({
     method: fc.constant('POST' as const),
@@ -213,7 +225,7 @@ const plainRequest: fc.Arbitrary<ListQuery> = fc.oneof(
   fc.tuple(fc.constantFrom(1, 2, 3, 4, 99), body, fc.boolean()).map(([key, given, isWhole]) => ({
     method: 'PUT' as const,
     url: `/item/${key}.json`,
-    payload: { ...(isWhole && { code: `c${key}` }), ...given },
+    payload: inStoredOrder({ ...(isWhole && { code: `c${key}` }), ...given }) as object,
   })),
   fc.record({
     method: fc.constantFrom('POST' as const, 'DELETE' as const),
