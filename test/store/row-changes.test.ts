@@ -10,7 +10,7 @@ import { rootTableAlias } from '../../src/query/rows/row-plan.ts';
 import { versionColumns } from '../../src/query/rows/row-version.ts';
 import { RowChanges } from '../../src/store/row-changes.ts';
 import { RowLinks } from '../../src/store/row-links.ts';
-import { memoryMapper, metaNamed } from '../support/memory-mapper.ts';
+import { memoryMapper, memoryWriter, metaNamed } from '../support/memory-mapper.ts';
 
 type Any = any;
 
@@ -76,31 +76,7 @@ const rowsOf = (sql: string): Any[] => database.prepare(sql).all();
 
 /** The numbers of statements that changes have sent. */
 let sent: number[] = [];
-const writer: Any = {
-  async change(steps: readonly Step[]) {
-    sent.push(steps.length);
-    database.exec('begin');
-    let rows: Any[] = [];
-    try {
-      for (const { mayBeEmpty, parameters, statement } of steps) {
-        const given = typeof parameters === 'function' ? parameters(rows) : parameters;
-        rows = database
-          .prepare((statement as Any).text)
-          .all(...(given as Any[]))
-          .map((row) => Object.values(row));
-        if (rows.length === 0 && !mayBeEmpty) {
-          database.exec('rollback');
-          return [];
-        }
-      }
-      database.exec('commit');
-      return rows;
-    } catch (error) {
-      database.exec('rollback');
-      throw error;
-    }
-  },
-};
+const writer = memoryWriter(database, (steps) => sent.push(steps.length));
 const step = (text: string, parameters: readonly unknown[]) => ({ statement: { text }, parameters });
 const readOf = (table: string): Any => ({
   keyParameters: (id: unknown) => valuesOf(id),
