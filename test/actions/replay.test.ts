@@ -89,8 +89,8 @@ describe('a stored response', () => {
 
   test.each([
     ['a returned row is gone', () => execute('delete from item where id = 1')],
-    ['customizeQuery hides a returned row', () => (rule = restrictedTo('two'))],
-    ['a voter denies a returned row', () => (rule = { ...rule, readsSubject: true, admits: async () => false })],
+    ['customizeQuery hides a returned row', () => Object.assign(rule, restrictedTo('two'))],
+    ['a voter denies a returned row', () => Object.assign(rule, { readsSubject: true, admits: async () => false })],
   ])('is 404 if %s', async (_, happen) => {
     await happen();
     for (const isRow of [true, false]) expect((await repeat({ ...row, isRow })).answer).toMatchObject(missing);
@@ -143,7 +143,7 @@ describe('a stored response', () => {
 });
 
 describe('a row whose response cannot be returned', () => {
-  test.each([
+  test.each<[string, object, () => unknown]>([
     [
       'an embedded row is hidden now',
       {
@@ -153,10 +153,10 @@ describe('a row whose response cannot be returned', () => {
           ['Tag', '2'],
         ],
       },
-      () => (hidden = ['Tag 2']),
+      () => hidden.push('Tag 2'),
     ],
-    ['other groups apply to the caller', { groups: groupsKey(groups('other')) }, () => undefined],
-    ['its body was not stored', { body: undefined }, () => undefined],
+    ['other groups apply to the caller', { groups: groupsKey(groups('other')) }, () => 0],
+    ['its body was not stored', { body: undefined }, () => 0],
   ])('is rendered again if %s', async (_, given, happen) => {
     happen();
     const { answer, rendered } = await repeat({ ...row, ...given });
@@ -205,20 +205,14 @@ describe('the row that the request is about', () => {
     await execute("update item set name = 'changed' where id = 1");
     expect((await repeat(given, { admission })).answer).toBeInstanceOf(RowChanged);
     expect((await repeat(given, { admission: { ...admission, found: null } })).answer.body).toBe('rendered');
-    const restriction: Any = mapper.em
-      .fork()
-      .createQueryBuilder(Item as Any)
-      .where({ name: 'other' });
+    const restriction: Any = mapper.em.fork().createQueryBuilder(Item).where({ name: 'other' });
     expect((await repeat(given, { admission: { ...admission, restriction } })).answer).toMatchObject(missing);
     expect(asked).toEqual([restriction]);
   });
 
   test('has the restriction under which other rows are read, if it was fetched by the default action', async () => {
     rule = restrictedTo('two');
-    const restriction: Any = mapper.em
-      .fork()
-      .createQueryBuilder(Item as Any)
-      .where({ name: 'none' });
+    const restriction: Any = mapper.em.fork().createQueryBuilder(Item).where({ name: 'none' });
     const second = { returned: [['Item', '2']] };
     expect((await repeat(second, { admission: await admitted('_entity', restriction) })).answer).toMatchObject(missing);
     expect((await repeat(second, { admission: await admitted('other', restriction) })).answer).toEqual(returned);

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Identifier } from '../../src/model/identifier.ts';
 import { restrictedQuery } from '../../src/query/entities/restriction.ts';
 import { BulkEntities } from '../../src/store/bulk-entities.ts';
@@ -42,6 +42,15 @@ beforeAll(async () => {
     await execute(sql);
 });
 afterAll(() => mapper.close());
+
+/** How often other requests could run. */
+let turns = 0;
+vi.mock('../../src/response/turn.ts', async (original) => ({
+  ...(await original<object>()),
+  nextTurn: async () => {
+    turns++;
+  },
+}));
 
 /** What happens before the commit: the entities that are announced, with their groups. */
 let announced: [names: string[], groups: unknown][] = [];
@@ -161,7 +170,8 @@ describe('a list of changes', () => {
   });
 
   test('is written as a whole or not at all', async () => {
-    const error = await thrown(rename(requestOf('PATCH'), { 1: 'first', 2: 'three' }));
+    // the first row keeps its own name
+    const error = await thrown(rename(requestOf('PATCH'), { 1: 'one', 2: 'three' }));
     expect([error.code, error.members.index]).toEqual(['conflict_unique', 1]);
     refusal = new Error('too large');
     expect(await thrown(rename(requestOf('PATCH'), { 1: 'first' }))).toBe(refusal);
@@ -179,6 +189,27 @@ describe('a list of changes', () => {
       expect(found).toHaveLength(isRestricted ? 599 : 600);
       expect(changed.every(({ name }: Any) => !name.endsWith(' '))).toBe(true);
     }
+  });
+
+  test('reads no other rows again', async () => {
+    const given = requestOf('PATCH');
+    const other = await given.em.findOne(Item, 2);
+    await execute("update item set name = 'changed' where id = 2");
+    await rename(given, { 1: 'first' });
+    expect(other.name).toBe('two');
+  });
+
+  test('lets other requests run after each 250 rows that it reads', async () => {
+    for (let id = 4; id <= 251; id++) await execute(`insert into item values (${id}, 'row ${id}', 1)`);
+    const turnsFor = async (count: number) => {
+      turns = 0;
+      const keys = Array.from({ length: count }, (_, i) => i + 1);
+      await rename(requestOf('PATCH'), Object.fromEntries(keys.map((key) => [key, `${count} ${key}`])));
+      return turns;
+    };
+    expect(await turnsFor(250)).toBe(0);
+    // twice two parts, each between two turns
+    expect(await turnsFor(251)).toBe(6);
   });
 });
 
@@ -212,12 +243,12 @@ describe('a list of removals', () => {
 
 describe('on a database with several writers', () => {
   /** The statements that lock or take a turn, with their parameters. */
-  async function locking(isAlone: boolean, isRestricted: boolean): Promise<[string, unknown[]][]> {
+  async function locking(isAlone: boolean, isRestricted: boolean, isSqlite = false): Promise<[string, unknown[]][]> {
     const syntax = {
-      rowLock: () => ' /* locked */',
+      rowLock: (alias?: string) => ` /* locked ${alias} */`,
       turn: (isShared: boolean) => `select $1 /* ${isShared ? 'shared' : 'alone'} */`,
     };
-    return withSyntax(mapper, syntax, async () => {
+    return withSyntax(mapper, isSqlite ? {} : syntax, async () => {
       const { em, request, state } = requestOf('PATCH');
       state.isAlone = isAlone;
       const restriction = isRestricted ? await openOnly(em) : null;
@@ -241,14 +272,18 @@ describe('on a database with several writers', () => {
   test('a list takes a turn, shared unless it follows a deadlock, and then locks the rows in the order of their keys', async () => {
     const [turn, lock] = (await locking(false, false)) as [Any, Any];
     expect(turn).toEqual(['select ? /* shared */', ['`item`']]);
-    expect(lock[0]).toMatch(/^select 1 from `item` as e where .* order by `?e`?\.`id` \/\* locked \*\/$/);
+    expect(lock[0]).toMatch(/^select 1 from `item` as e where .* order by `?e`?\.`id` \/\* locked e \*\/$/);
     expect(lock[1]).toEqual([3, 1]);
     expect((await locking(true, false))[0]?.[0]).toBe('select ? /* alone */');
+  });
+
+  test('needs neither on a database with one writer', async () => {
+    expect(await locking(false, false, true)).toEqual([]);
   });
 
   test('only rows that pass the restriction are locked', async () => {
     const [, lock] = (await locking(false, true)) as [Any, Any];
     expect(lock[0]).toContain('`is_open`');
-    expect(lock[0]).toMatch(/ order by `?e`?\.`id` \/\* locked \*\/$/);
+    expect(lock[0]).toMatch(/ order by `?e`?\.`id` \/\* locked e \*\/$/);
   });
 });

@@ -110,8 +110,8 @@ function insertsOf(model: 'Item' | 'Word', { code = null, isReadWithin = true }:
   const writes = new RowWrites({ mapper, meta: metaNamed(mapper, model), rows, writer, executor, associations, code });
   const plain: Any = {
     emptyColumns: new Set(['`tag_id`']),
-    read: (body: Any, isNew: boolean, isWhole: boolean) => {
-      expect([isNew, isWhole]).toEqual([true, code === null]);
+    read: (body: Any, kind: string, isWhole: boolean) => {
+      expect([kind, isWhole]).toEqual(['create', code === null]);
       return body.nested ? null : columnsOf(body);
     },
   };

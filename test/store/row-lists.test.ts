@@ -64,8 +64,8 @@ const rowsIn = (table: string): Any => ({
 });
 const parseId = (value: unknown) => (typeof value === 'number' ? value : undefined);
 const plain: Any = {
-  read: (rest: Any, isNew: boolean) => {
-    expect(isNew).toBe(false);
+  read: (rest: Any, kind: string) => {
+    expect(kind).toBe('patch');
     if (rest.unknown) return null;
     return Object.entries(rest).map(([name, value]) => ({
       column: `\`${name}\``,
