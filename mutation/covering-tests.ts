@@ -16,6 +16,7 @@ const covering: Readonly<Record<string, string>> = {
   'actions/hooks.ts': 'actions/hook-needs',
   'actions/idempotency/byte-budget.ts': 'actions/idempotency',
   'actions/idempotency/idempotency-key.ts': 'actions/idempotency',
+  'actions/idempotency/idempotency-store.ts': 'actions/idempotency-store',
   'actions/idempotency/keyed-mutex.ts': 'actions/idempotency',
   'actions/idempotency/replay.ts': 'actions/replay',
   'actions/link.ts': 'actions/link',

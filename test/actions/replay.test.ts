@@ -91,7 +91,7 @@ describe('a stored response', () => {
     ['a returned row is gone', () => execute('delete from item where id = 1')],
     ['customizeQuery hides a returned row', () => Object.assign(rule, restrictedTo('two'))],
     ['a voter denies a returned row', () => Object.assign(rule, { readsSubject: true, admits: async () => false })],
-  ])('is 404 if %s', async (_, happen) => {
+  ])('returns 404 if %s', async (_, happen) => {
     await happen();
     for (const isRow of [true, false]) expect((await repeat({ ...row, isRow })).answer).toMatchObject(missing);
     expect((await repeat({ ...row, body: undefined })).answer).toMatchObject(missing);
@@ -118,7 +118,7 @@ describe('a stored response', () => {
     ).toMatchObject(missing);
   });
 
-  test('of rows of another class is 404 if one of them would not be embedded', async () => {
+  test('of rows of another class returns 404 if one of them would not be embedded', async () => {
     const tags = {
       returned: [
         ['Tag', '1'],
@@ -136,7 +136,7 @@ describe('a stored response', () => {
   test.each([
     ['Gone', '1'],
     ['Item', 'no number'],
-  ])('is 404 if the application has no row %s %s any more', async (name, key) => {
+  ])('returns 404 if the application has no row %s %s any more', async (name, key) => {
     expect((await repeat({ returned: [[name, key]] })).answer).toMatchObject({ ...missing, message: 'no item has this id' });
     expect((await repeat({ ...row, embedded: [[name, key]] })).answer).toMatchObject({ body: 'rendered' });
   });

@@ -21,6 +21,7 @@ const Item = defineEntity({
     name: p.string().unique(),
     num: p.integer().nullable(),
     tag: () => p.manyToOne(Tag).nullable(),
+    other: () => p.manyToOne(Tag).nullable(),
   },
 });
 /** Its keys come with the bodies. */
@@ -32,7 +33,7 @@ afterAll(() => {
   return mapper.close();
 });
 database.exec(`create table tag (id integer primary key, name text);
-  create table item (id integer primary key, name text not null unique, num integer default 7, tag_id integer references tag (id));
+  create table item (id integer primary key, name text not null unique, num integer default 7, tag_id integer references tag (id), other_id integer references tag (id));
   create table word (name text primary key, num integer)`);
 const rowsOf = (sql: string): Any[] => database.prepare(sql).all();
 const names = (table = 'item') => rowsOf(`select name from ${table} order by rowid`).map(({ name }) => name);
@@ -42,7 +43,7 @@ beforeEach(() => {
   seen = 'all';
   may = () => true;
   database.exec(`delete from item; delete from word; delete from tag;
-    insert into tag values (1, 'red'), (2, 'blue'); insert into item values (5, 'old', 1, null)`);
+    insert into tag values (1, 'red'), (2, 'blue'); insert into item values (5, 'old', 1, null, null)`);
 });
 
 /** The steps of each change. */
@@ -67,7 +68,7 @@ const seenNamed = (name: string): Any => [
   },
 ];
 const references = { rows: async () => seen, may: async (_: unknown, id: unknown) => may(id) };
-const types: Record<string, string> = { name: 'text', num: 'integer', tag_id: 'integer' };
+const types: Record<string, string> = { name: 'text', num: 'integer', tag_id: 'integer', other_id: 'integer' };
 const columnsOf = (body: Any): Any =>
   Object.entries(body).map(([name, value]) => ({
     column: `\`${name}\``,
@@ -75,7 +76,7 @@ const columnsOf = (body: Any): Any =>
     type: types[name],
     property: null,
     refersTo:
-      name === 'tag_id' && value !== null
+      name.endsWith('_id') && value !== null
         ? { table: 'tag', key: 'id', id: value, field: { targets: ['target'], name: 'tag' }, references }
         : null,
   }));
@@ -87,7 +88,10 @@ const step = (text: string, parameters: Any): Any => ({ statement: { text }, par
 
 /** Rows come back in another order than they were inserted in. */
 const storeOf = (table: string, key: string, isReadWithin: boolean): Any => ({
-  readingWithin: async () => reading,
+  readingWithin: async (_: unknown, tables: string[]) => {
+    expect(tables).toEqual([`\`${table}\``]);
+    return reading;
+  },
   readingWithVisibility: async () => reading,
   foundRow: (_: unknown, row: unknown[], given: unknown) => ({ row, given }),
   read: {
@@ -109,7 +113,7 @@ function insertsOf(model: 'Item' | 'Word', { code = null, isReadWithin = true }:
   const rows = storeOf(model.toLowerCase(), model === 'Item' ? 'id' : 'name', isReadWithin);
   const writes = new RowWrites({ mapper, meta: metaNamed(mapper, model), rows, writer, executor, associations, code });
   const plain: Any = {
-    emptyColumns: new Set(['`tag_id`']),
+    emptyColumns: new Set(['`tag_id`', '`other_id`']),
     read: (body: Any, kind: string, isWhole: boolean) => {
       expect([kind, isWhole]).toEqual(['create', code === null]);
       return body.nested ? null : columnsOf(body);
@@ -184,6 +188,10 @@ describe('a list of new rows', () => {
   });
 
   test('with keys of its own, or that is not read by the statement that inserts, is in the order of the items', async () => {
+    expect(await insert(named('z', 'y'), { model: 'Word' })).toEqual([
+      ['z', null],
+      ['y', null],
+    ]);
     expect(await insert([{ name: 'b' }, { name: 'c' }, { name: 'a', num: 1 }], { model: 'Word' })).toEqual([
       ['b', null],
       ['c', null],
@@ -221,7 +229,7 @@ describe('a list of new rows', () => {
   });
 
   test('takes a turn with other lists, and none with them after a deadlock', async () => {
-    const turn = (isShared: boolean) => `select ?1 as "${isShared ? 'shared' : 'alone'}"`;
+    const turn = (isShared: boolean) => `select ?1 as "${isShared ? 'shared' : 'alone'}" where 0`;
     const request: Any = {};
     await withSyntax(mapper, { turn }, async () => {
       await insert(named('a'), { request });
@@ -229,8 +237,8 @@ describe('a list of new rows', () => {
       await insert(named('b'), { request, isReadWithin: false });
     });
     expect(stored.map(([first]) => [first?.statement.text, first?.parameters])).toEqual([
-      ['select ?1 as "shared"', ['`item`']],
-      ['select ?1 as "alone"', ['`item`']],
+      ['select ?1 as "shared" where 0', ['`item`']],
+      ['select ?1 as "alone" where 0', ['`item`']],
     ]);
   });
 });
@@ -241,12 +249,26 @@ describe('references of new rows', () => {
   test('are rows that exist, or null', async () => {
     expect(await insert(list(1, null, 2))).toHaveLength(3);
     database.exec('delete from item');
-    const error = await thrown(insert(list(1, 9, 2)));
-    expect([error.code, error.members.index, names()]).toEqual(['invalid_reference', 1, []]);
+    for (const isReadWithin of [true, false])
+      for (const bodies of [
+        list(1, 9, 2),
+        [
+          { name: 'a', tag_id: null },
+          { name: 'b', tag_id: 9 },
+          { name: 'c', tag_id: null },
+        ],
+      ]) {
+        const error = await thrown(insert(bodies, { isReadWithin }));
+        expect([error.code, error.members.index, names()]).toEqual(['invalid_reference', 1, []]);
+      }
+    const error = await thrown(insert([{ name: 'a', tag_id: 1, other_id: 9 }]));
+    expect([error.code, names()]).toEqual(['invalid_reference', []]);
   });
 
   test('are rows that the caller sees: with others, nothing is inserted', async () => {
     seen = seenNamed('red');
+    // the statement itself checks that
+    may = () => false;
     expect(await insert(list(1, null, 1))).toHaveLength(3);
     database.exec('delete from item');
     may = (id) => id === 1;
