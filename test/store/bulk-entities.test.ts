@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Identifier } from '../../src/model/identifier.ts';
 import { restrictedQuery } from '../../src/query/entities/restriction.ts';
 import { BulkEntities } from '../../src/store/bulk-entities.ts';
@@ -42,15 +42,6 @@ beforeAll(async () => {
     await execute(sql);
 });
 afterAll(() => mapper.close());
-
-/** How often other requests could run. */
-let turns = 0;
-vi.mock('../../src/response/turn.ts', async (original) => ({
-  ...(await original<object>()),
-  nextTurn: async () => {
-    turns++;
-  },
-}));
 
 /** What happens before the commit: the entities that are announced, with their groups. */
 let announced: [names: string[], groups: unknown][] = [];
@@ -197,19 +188,6 @@ describe('a list of changes', () => {
     await execute("update item set name = 'changed' where id = 2");
     await rename(given, { 1: 'first' });
     expect(other.name).toBe('two');
-  });
-
-  test('lets other requests run after each 250 rows that it reads', async () => {
-    for (let id = 4; id <= 251; id++) await execute(`insert into item values (${id}, 'row ${id}', 1)`);
-    const turnsFor = async (count: number) => {
-      turns = 0;
-      const keys = Array.from({ length: count }, (_, i) => i + 1);
-      await rename(requestOf('PATCH'), Object.fromEntries(keys.map((key) => [key, `${count} ${key}`])));
-      return turns;
-    };
-    expect(await turnsFor(250)).toBe(0);
-    // twice two parts, each between two turns
-    expect(await turnsFor(251)).toBe(6);
   });
 });
 

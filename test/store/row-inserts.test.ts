@@ -114,8 +114,8 @@ function insertsOf(model: 'Item' | 'Word', { code = null, isReadWithin = true }:
   const writes = new RowWrites({ mapper, meta: metaNamed(mapper, model), rows, writer, executor, associations, code });
   const plain: Any = {
     emptyColumns: new Set(['`tag_id`', '`other_id`']),
-    read: (body: Any, kind: string, isWhole: boolean) => {
-      expect([kind, isWhole]).toEqual(['create', code === null]);
+    read: (body: Any, kind: string, { withDefaults }: Any) => {
+      expect([kind, withDefaults]).toEqual(['create', code === null]);
       return body.nested ? null : columnsOf(body);
     },
   };
