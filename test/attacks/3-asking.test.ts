@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect } from 'vitest';
+// @module-tag divided
+import { beforeAll, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { apis, bare, hidden, linked, registry, seen } from './support/registry.ts';
 import { type Answer, type Sent, useTarget } from './support/target.ts';
 import { admin, ann, marker } from './support/vault.ts';

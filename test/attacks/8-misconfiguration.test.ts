@@ -1,12 +1,12 @@
+// @module-tag divided
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { Writable } from 'node:stream';
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { serverOf } from '../../src/server.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { useTarget } from './support/target.ts';
 import { admin, ann, marker, vault } from './support/vault.ts';
 

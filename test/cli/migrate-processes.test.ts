@@ -1,3 +1,4 @@
+// @module-tag divided
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

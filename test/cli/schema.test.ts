@@ -1,3 +1,4 @@
+// @module-tag divided
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { rowsOf } from '../support/sql.ts';

@@ -1,5 +1,6 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterEach, beforeEach, describe, expect, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Guard } from '../../src/access/guard.ts';
 import {
   ApiController,
@@ -13,7 +14,6 @@ import {
 } from '../../src/index.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-responses.ts';
-import { test } from '../support/halves.ts';
 import { type AccessSuiteOptions, accessSuite } from '../support/testing.ts';
 
 // a suite starts the application anew after every write

@@ -1,7 +1,7 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import {
   Appointment,
   Badge,

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+// @module-tag divided
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiRequest } from '../../src/access/user.ts';
 import type { Admission, Restriction } from '../../src/store/port.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { forms, requestOf, Stores, storeKinds } from './contract-stores.ts';
 
 type Any = any;

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LruCache } from '../../src/database/lru-cache.ts';
