@@ -119,7 +119,7 @@ class CsvSource extends RowSource {
       const { type } = variant;
       const cell = visible(variant);
       if (type === null) return cell;
-      return cell === `''` ? rest : `r[${discriminator}] === ${JSON.stringify(type)} ? ${cell} : ${rest}`;
+      return cell === `''` ? rest : `String(r[${discriminator}]) === ${JSON.stringify(type)} ? ${cell} : ${rest}`;
     }, `''`);
     return present(`(${choice})`);
   }

@@ -206,7 +206,7 @@ class JsonSource extends RowSource {
       const made = instance ? `const i = ${this.constant(instance)}(r, m, c); ` : '';
       const body = `${hidden}${made}return ${whole};`;
       if (type === null || discriminator === null) lines.push(body);
-      else lines.push(`if (r[${discriminator}] === ${JSON.stringify(type)}) { ${body} }`);
+      else lines.push(`if (String(r[${discriminator}]) === ${JSON.stringify(type)}) { ${body} }`);
     }
     lines.push(`return 'null';`);
     const name = `o${this.#functions.length}`;

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { type DenormalizationContext, Denormalizer } from '../../src/index.ts';
+import { ApiController, type ApiRequest, type DenormalizationContext, Denormalizer, type ModelQuery } from '../../src/index.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { test } from '../support/halves.ts';
@@ -198,4 +198,79 @@ describe.each(databases)('subclasses on %s', (kind) => {
     const { schemas } = components as { schemas: Record<string, { required: string[] }> };
     expect(schemas[sort === 'cage' ? 'CageCreate' : 'BasketCreate']?.required).toContain('home_sort');
   });
+});
+
+type Any = any;
+
+const Ticket = defineEntity({
+  name: 'Ticket',
+  abstract: true,
+  discriminator: 'kind',
+  properties: {
+    id: p.integer().primary().groups('read'),
+    kind: p.integer().groups('read'),
+    title: p.string().groups('read', 'write'),
+    next: () => p.manyToOne(Ticket).nullable().groups('read'),
+    linked: () => p.manyToMany(Ticket).groups('read'),
+  },
+});
+const Single = defineEntity({ name: 'Single', extends: Ticket, discriminatorValue: 1, properties: {} });
+const Group = defineEntity({
+  name: 'Group',
+  extends: Ticket,
+  discriminatorValue: 2,
+  properties: { seats: p.integer().groups('read', 'write') },
+});
+class TicketController extends ApiController {
+  override customizeQuery(_: string, __: ApiRequest, query: ModelQuery<Any>) {
+    query.andWhere({ title: { $ne: 'hidden' } });
+  }
+}
+
+describe.each(databases)('numbers as discriminators on %s', (kind) => {
+  test.each([true, false])(
+    'choose the class of listed, embedded and written rows (compiled reads: %s)',
+    async (compiledReads) => {
+      const database = await freshDatabase(kind);
+      const app = await startApplication({
+        app_main: {
+          apis: {
+            ticket: {
+              class: Ticket,
+              base_path: '/tickets',
+              controller: TicketController,
+              formats: ['json', 'csv'],
+              actions: { _index: { methods: { GET: true, POST: true } }, _entity: { methods: { GET: true, PATCH: true } } },
+            },
+          },
+        } as Any,
+        models: [Ticket, Single, Group],
+        controllers: [TicketController],
+        databaseUrl: database.url,
+        compiledReads,
+        seed: async (em) => {
+          const hidden = em.create(Single, { title: 'hidden' });
+          const group = em.create(Group, { title: 'group', seats: 4, next: hidden, linked: [hidden] });
+          em.create(Single, { title: 'single', next: group, linked: [hidden, group] });
+        },
+      });
+      try {
+        const single = { id: 3, kind: 1, title: 'single', next: { id: 2, kind: 2 }, linked: [{ id: 2, kind: 2 }] };
+        const group = { id: 2, kind: 2, title: 'group', next: null, linked: [], seats: 4 };
+        const { results } = (await app.request('GET', '/tickets.json')).json;
+        expect(results).toMatchObject([group, single]);
+        expect((await app.request('GET', '/tickets/3.json')).json).toMatchObject(single);
+        const { text } = await app.request('GET', '/tickets.csv');
+        expect(text).toContain('group');
+        expect(text).toContain('single');
+        const patched = await app.request('PATCH', '/tickets/2.json', { json: { kind: '2', seats: 5 } });
+        expect([patched.status, patched.json]).toMatchObject([200, { ...group, seats: 5 }]);
+        const created = await app.request('POST', '/tickets.json', { json: { kind: '1', title: 'new' } });
+        expect([created.status, created.json]).toMatchObject([201, { kind: 1, title: 'new', next: null, linked: [] }]);
+      } finally {
+        await app.close();
+        await database.drop();
+      }
+    },
+  );
 });

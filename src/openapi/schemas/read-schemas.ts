@@ -185,7 +185,9 @@ function canVanish({ array, object, targetMeta }: EntityProperty): boolean {
 
 function scalarSchema(meta: EntityMetadata, { property, metadata, value }: ScalarField): JsonSchema {
   if (property === discriminatorProperty(meta) && meta.discriminatorValue !== undefined) {
-    return { type: typeof meta.discriminatorValue, const: meta.discriminatorValue };
+    // MikroORM keeps numbers as texts
+    const own = metadata.runtimeType === 'number' ? Number(meta.discriminatorValue) : meta.discriminatorValue;
+    return { type: typeof own, const: own };
   }
   const schema = valueSchema(value, 'read');
   return metadata.nullable === true || metadata.formula ? orNull(schema) : schema;

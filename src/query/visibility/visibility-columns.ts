@@ -97,7 +97,7 @@ export function pointsWithin({ variants }: RowObject): VisibilityPoint[] {
 
 /** Whether a row embeds an object of the class at the point. */
 export function isAt(row: unknown[], { discriminator, keys, type }: VisibilityPoint): boolean {
-  return row[keys[0] as number] !== null && (discriminator === null || row[discriminator] === type);
+  return row[keys[0] as number] !== null && (discriminator === null || String(row[discriminator]) === type);
 }
 
 /** The key of the embedded row at the point. */
