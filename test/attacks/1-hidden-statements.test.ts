@@ -1,10 +1,11 @@
+// @module-tag divided
+// which statements are sent depends little on the database
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, Voter } from '../../src/index.ts';
 import { type CountedApplication, forms, ids, startCounted, type VariantName, variants } from '../engine/counted-app.ts';
 import { everything, useApplication } from '../spec/fixtures/use-application.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { half } from '../support/halves.ts';
 import { partOf } from '../support/random.ts';
 
 /** What a request refers to: a hidden row, or one that does not exist. */
@@ -94,8 +95,7 @@ describe.each(stores)(
       };
     }
 
-    // which statements are sent depends little on the database
-    test.each(half(partOf(setups, 2, compiledReads ? 0 : 1)))(
+    test.each(partOf(setups, 2, compiledReads ? 0 : 1))(
       'send the same statements and call the same code: $variant, $form',
       async ({ form, variant }) => {
         const { embeds, restricts } = variants[variant];

@@ -1,6 +1,6 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { type Answer, example, useTarget } from './support/target.ts';
 import { admin, ann, bob, marker, vault } from './support/vault.ts';
 

@@ -1,8 +1,8 @@
+// @module-tag divided
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { defineEntity, p } from '@mikro-orm/core';
-import { beforeEach, describe, expect } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { forge, hmac, rsa } from './support/forge.ts';
 import { useTarget } from './support/target.ts';
 

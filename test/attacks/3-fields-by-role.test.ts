@@ -1,7 +1,7 @@
+// @module-tag divided
 import { describe, expect, test } from 'vitest';
 import { parseCsv } from '../support/csv.ts';
 import { databases } from '../support/databases.ts';
-import { test as divided } from '../support/halves.ts';
 import { type Answer, useTarget } from './support/target.ts';
 import { marker } from './support/vault.ts';
 import { medic, nurse, takenName, ward } from './support/ward.ts';
@@ -64,7 +64,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       ]),
     ];
 
-    divided.each(paths)('never contain a field or value of a group that is not granted, %s', async (path) => {
+    test.each(paths)('never contain a field or value of a group that is not granted, %s', async (path) => {
       const seen = await get(path);
       expect(seen.status).toBe(200);
       expect(seen.whole).not.toContain(marker);
@@ -136,7 +136,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       'diagnosis[like]=x',
     ];
 
-    divided.each(queries)('a name that does not exist for the caller gets the error of an unknown name, ?%s', async (query) => {
+    test.each(queries)('a name that does not exist for the caller gets the error of an unknown name, ?%s', async (query) => {
       const [name, twin] = Object.entries(twins)
         .filter(([each]) => query.includes(each))
         .sort(([a], [b]) => b.length - a.length)[0] as [string, string];
@@ -148,7 +148,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       }
     });
 
-    divided.each([
+    test.each([
       'patient.diagnosis[starts]=H',
       'sort=patient.diagnosis',
       'sort=finding',
@@ -253,7 +253,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       ['diary', 'diarz', { diary: 'x' }],
     ];
 
-    divided.each(bodies)(
+    test.each(bodies)(
       '%s gets the error of the unknown name %s, in %j',
       async (...[name, twin, json]: [string, string, unknown]) => {
         const before = await patients();
@@ -293,7 +293,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       }
     });
 
-    divided.each([
+    test.each([
       ['PATCH', { address: null }],
       ['PUT', { name: 'patient 4', address: null }],
       ['PUT', { name: 'patient 4' }],
@@ -317,7 +317,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       expect(await doors()).toEqual([null, second, first]);
     });
 
-    divided.each([
+    test.each([
       ['PATCH', { place: null }],
       ['PUT', { reason: 'reason 3', patient: { id: 3 }, place: null }],
       ['PUT', { reason: 'reason 3', patient: { id: 3 } }],
@@ -389,7 +389,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
       expect((await get('/patient/2.json', before)).text).toContain(marker);
     });
 
-    divided.each([
+    test.each([
       ['POST', '/patient.json', { name: 'kept', diagnosis: `${marker}kept` }],
       ['PATCH', '/patient/2.json', { diagnosis: `${marker}kept` }],
       ['PATCH', '/patient/2.json', { name: 'patient 2' }],

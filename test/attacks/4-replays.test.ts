@@ -1,7 +1,7 @@
+// @module-tag divided
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import { paperOptions } from './support/papers.ts';
 import { type Sent, useTarget } from './support/target.ts';

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

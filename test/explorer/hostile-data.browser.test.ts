@@ -1,9 +1,9 @@
+// @module-tag divided
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../support/browser.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { openExplorer, type WatchedPage } from './watched-page.ts';
 

@@ -1,9 +1,9 @@
+// @module-tag divided
 import { defineEntity, type EntityManager, p } from '@mikro-orm/core';
-import { beforeEach, describe, expect } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { ApiController, type ApiRequest, type User, type Vote, Voter } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { security, useApplication } from './fixtures/use-application.ts';
 
 type Any = any;

@@ -1,9 +1,9 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { createServer } from '../../src/server.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Gear = defineEntity({

@@ -1,7 +1,7 @@
+// @module-tag divided
 import { type Collection, defineEntity, p, wrap } from '@mikro-orm/core';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 /** How often each method of a model was called. */

@@ -34,7 +34,9 @@ export function numbersOn(database: DatabaseKind, count: number): number[] {
 
 /** One of `parts` equal parts of a table. The seed decides which part has which cases. `TEST_ALL=1` gives each part all of them. */
 export function partOf<Case>(cases: readonly Case[], parts: number, part = 0): readonly Case[] {
-  return process.env.TEST_ALL ? cases : cases.filter((_, index) => (index + part + seed) % parts === 0);
+  // the lowest bit of the seed divides tests between databases; with the same bit here, a case would always get the same database
+  const turn = Math.floor(seed / 2);
+  return process.env.TEST_ALL ? cases : cases.filter((_, index) => (index + part + turn) % parts === 0);
 }
 
 /** Mulberry32: the same seed gives the same numbers. */

@@ -1,10 +1,10 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/index.ts';
 import { longestTurn } from '../support/cpu-time.ts';
 import { parseCsv } from '../support/csv.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const pets = 30_000;
