@@ -3,6 +3,7 @@ import type { Mapper } from '../database/mapper.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
 import { constructionOf, constructionReason, type InitialValue, initialValues } from '../model/construction.ts';
+import { discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { isObject, type WriteMode } from './body-reader.ts';
 import { plainEmbedded } from './plain-embedded.ts';
@@ -32,6 +33,11 @@ export class PlainBody {
   readonly #required: readonly string[];
   /** The fields that PUT resets if the body does not have them. */
   readonly #replaced: readonly WritableField[];
+  /** The fields that may name the class. */
+  readonly #typeKeys: ReadonlySet<string>;
+  readonly #hidesType: boolean;
+  /** The column that tells the class of a row among those of its table. */
+  readonly #discriminator: ColumnValue | null;
   readonly #defaults: readonly Default[];
   readonly #stored: StoredColumns;
   readonly #construct: () => Record<string, unknown>;
@@ -52,6 +58,9 @@ export class PlainBody {
     this.emptyColumns = new Set([...fields.values()].flatMap(({ empty }) => empty.map(({ column }) => column)));
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
     this.#replaced = [...plan.fields.values()].filter((field) => !field.unseen && !isSetOnce(field));
+    this.#typeKeys = new Set([plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
+    this.#hidesType = plan.hidesType;
+    this.#discriminator = discriminatorOf(mapper, plan.meta);
     this.#defaults = defaultsOf(mapper, plan.meta) ?? [];
     this.#stored = new StoredColumns(mapper, plan.meta);
     this.#construct = constructionOf(plan.meta);
@@ -92,8 +101,9 @@ export class PlainBody {
   read(body: unknown, mode: WriteMode, { lists = noLists, withDefaults = true }: ReadOptions = {}): ColumnValue[] | null {
     if (!isObject(body)) return null;
     const isNew = mode === 'create';
-    const columns: ColumnValue[] = [];
+    const columns: ColumnValue[] = isNew && this.#discriminator ? [this.#discriminator] : [];
     for (const name of Object.keys(body)) {
+      if (this.#typeKeys.has(name) && (isNew || !this.#hidesType) && body[name] === typeOf(this.#meta)) continue;
       const field = this.#fields.get(name);
       const read = field && (isNew || !field.isKey) ? field.read(body[name], body, mode) : null;
       if (!read) return null;
@@ -110,7 +120,9 @@ export class PlainBody {
       if (withDefaults && !this.#complete(columns)) return null;
     }
     // sorted, so that the same columns make the same statement, however they were sent
-    return columns.length === 0 ? null : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
+    return columns.length === 0 || (isNew && columns.length === 1 && this.#discriminator)
+      ? null
+      : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
 
   /** Adds what the constructor sets, and then the defaults; false if a statement alone cannot write a value. */
@@ -153,6 +165,14 @@ export function defaultsOf(mapper: Mapper, meta: EntityMetadata): Default[] | nu
     defaults.push({ ...databaseColumn(property, platform), value: () => values.storable(toDatabase(make())) });
   }
   return defaults;
+}
+
+function discriminatorOf(mapper: Mapper, meta: EntityMetadata): ColumnValue | null {
+  const name = discriminatorProperty(meta);
+  const { discriminatorValue: value } = meta;
+  if (name === null || value === undefined) return null;
+  const column = databaseColumn(meta.properties[name as never] as EntityProperty, mapper.driver.getPlatform());
+  return { ...column, value, refersTo: null, property: { name, valueFor: () => value } };
 }
 
 /** Whether a scalar has one column of its own, whose values need no SQL around them. */

@@ -51,7 +51,7 @@ export class LinkStore {
   }
 
   /** Whether a statement can change the association of an owner that was not read before. */
-  get isByStatements(): boolean {
+  isByStatements(): boolean {
     return this.#rows?.links instanceof RowLinks;
   }
 

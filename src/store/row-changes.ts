@@ -8,7 +8,7 @@ import type { Identifier } from '../model/identifier.ts';
 import { asRow } from '../model/key-condition.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
-import { keyColumns } from '../query/rows/association.ts';
+import { classConditions, keyColumns } from '../query/rows/association.ts';
 import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
@@ -143,11 +143,12 @@ export class RowChanges {
       const text = this.versionText(version, (value) => this.#parameter(before + params.push(value)));
       return { conditions: [text], params };
     }
-    if (!restriction) return noCondition;
+    const ofClass = classConditions(this.#mapper, this.#meta, rootTableAlias);
+    if (!restriction) return { conditions: ofClass, params: [] };
     const own = conditionOf(restriction, this.#meta);
     if (own) {
       const bound = parametrized(own, this.#dialect, before);
-      if (bound) return { conditions: bound.sql === '' ? [] : [bound.sql], params: bound.params };
+      if (bound) return { conditions: bound.sql === '' ? ofClass : [...ofClass, bound.sql], params: bound.params };
     }
     const keys = keysSelected(em(), this.#meta, restriction, this.#sort);
     const bound = parametrized(keys, this.#dialect, before);
@@ -204,5 +205,3 @@ export class RowChanges {
     return this.#dialect.sql.parameter(position);
   }
 }
-
-const noCondition: ConditionText = Object.freeze({ conditions: [], params: [] });

@@ -2,7 +2,6 @@ import { Cascade, type EntityMetadata, type EntityProperty, type EventSubscriber
 import { sharedColumns } from '../change/shared-columns.ts';
 import { VersionSubscriber } from '../change/version-subscriber.ts';
 import type { Mapper } from '../database/mapper.ts';
-import { hasDiscriminator } from '../model/hierarchy.ts';
 import { canHideRows } from '../query/entities/filters.ts';
 
 type Change = 'create' | 'update' | 'delete';
@@ -64,7 +63,6 @@ export function unitOfWorkReason(mapper: Mapper, meta: EntityMetadata, change: C
   }
   const code = codeFor(mapper, meta, events[change]) ?? flushReason(mapper, meta);
   if (code) return code;
-  if (hasDiscriminator(meta)) return `${name} shares its table with other classes`;
   if (canHideRows(meta)) return `${name} has a filter, or refers to what a filter can hide`;
   const properties = meta.props as EntityProperty[];
   const compared = properties.find(({ concurrencyCheck }) => concurrencyCheck);

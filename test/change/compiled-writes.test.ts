@@ -103,8 +103,54 @@ function models(version: VersionKind, isRuled: IsRuled) {
   return { Box, Item: Ruled, Maker, Place, Tag };
 }
 
+/** Three classes in one table, two of which have fields of their own; one inherits from another. */
+function hierarchy(isRuled: IsRuled) {
+  const Part = defineEntity({
+    name: 'Part',
+    abstract: true,
+    discriminator: 'kind',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      kind: p.enum(['wheel', 'bolt', 'long']).groups('read'),
+      title: p.string().length(10).groups('read', 'write'),
+      stock: p.integer().default(3).groups('read', 'write'),
+    },
+  } as Any) as Any;
+  const Wheel = defineEntity({
+    name: 'Wheel',
+    extends: Part,
+    discriminatorValue: 'wheel',
+    properties: { spokes: p.integer().groups('read', 'write') },
+  } as Any) as Any;
+  const Bolt = defineEntity({
+    name: 'Bolt',
+    extends: Part,
+    discriminatorValue: 'bolt',
+    properties: { thread: p.string().nullable().groups('read', 'write'), checked: p.string().nullable().groups('read') },
+  } as Any) as Any;
+  const Long = defineEntity({
+    name: 'Long',
+    extends: Bolt,
+    discriminatorValue: 'long',
+    properties: { length: p.integer().nullable().groups('read', 'write') },
+  } as Any) as Any;
+  if (!isRuled) return { Part, Wheel, Bolt, Long };
+  class Ruled extends Wheel.class {
+    validate(this: Any) {
+      if (this.spokes === 9) this.stock = 90;
+      return this.title === 'seen'
+        ? [{ propertyPath: 'title', title: JSON.stringify([this.kind, this.spokes, this.stock]) }]
+        : [];
+    }
+  }
+  Object.defineProperty(Ruled, 'name', { value: 'Wheel' });
+  Wheel.setClass(Ruled);
+  return { Part, Wheel: Ruled, Bolt, Long };
+}
+
 function options(url: string, compiledReads: boolean, version: VersionKind, isRuled: IsRuled) {
   const { Box, Item, Maker, Place, Tag } = models(version, isRuled);
+  const { Part, Wheel, Bolt, Long } = hierarchy(isRuled);
   const association = { association: { property: 'tags' }, methods: { POST: true, DELETE: true } };
   return {
     app_main: {
@@ -119,14 +165,31 @@ function options(url: string, compiledReads: boolean, version: VersionKind, isRu
             tags: association,
           },
         },
+        part: {
+          class: Part,
+          base_path: '/part',
+          actions: {
+            _index: { methods: { GET: true, POST: true } },
+            _entity: { methods: { GET: true, PATCH: true, PUT: true, DELETE: true } },
+          },
+        },
+        bolt: {
+          class: Bolt,
+          base_path: '/bolt',
+          actions: {
+            _index: { methods: { GET: true, POST: true } },
+            _entity: { methods: { GET: true, PATCH: true, PUT: true, DELETE: true } },
+          },
+        },
       },
     },
-    models: [Box, Item, Maker, Place, Tag],
+    models: [Box, Item, Maker, Place, Tag, Part, Wheel, Bolt, Long],
     seed: async (em: Any) => {
       for (const id of [1, 2, 3]) {
         em.create(Maker, { id, name: `maker ${id}` });
         em.create(Tag, { id, name: `tag ${id}` });
         const box = id === 1 ? null : { label: `box ${id}`, note: id === 2 ? 'kept' : null };
+        em.create([Wheel, Bolt, Long][id - 1], { title: `part ${id}`, spokes: 4 });
         em.create(Item, { code: `c${id}`, box, tags: id === 3 ? [] : [id] });
       }
       await em.flush();
@@ -238,8 +301,49 @@ const plainRequest: fc.Arbitrary<ListQuery> = fc.oneof(
   }),
 );
 
+const part = fc
+  .tuple(
+    fc.constantFrom('part', 'part', 'bolt'),
+    fc.constantFrom('POST' as const, 'PATCH' as const, 'PUT' as const, 'DELETE' as const),
+    fc.constantFrom(1, 2, 3, 4, 5, 9),
+    fc.record(
+      {
+        type: fc.constantFrom('wheel', 'wheel', 'bolt', 'long', 'part', null),
+        kind: fc.constantFrom('wheel', 'bolt', 'long'),
+        title: fc.constantFrom('a', 'b', 'seen', 'far too long'),
+        stock: fc.constantFrom<unknown>(1, 2, null, 'x'),
+        spokes: fc.constantFrom(4, 9),
+        thread: fc.constantFrom('m4', null),
+        length: fc.constantFrom(20, null),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.boolean(),
+  )
+  .map(([api, method, key, given, isValid]): ListQuery => {
+    const classes = ['wheel', 'bolt', 'long'] as const;
+    const type = classes[key % 3] as 'wheel' | 'bolt' | 'long';
+    const own = {
+      wheel: { spokes: given.spokes ?? 4 },
+      bolt: { thread: given.thread ?? null },
+      long: { length: given.length ?? 1 },
+    };
+    const valid = {
+      ...(method === 'POST' && { type }),
+      title: given.title ?? 'c',
+      ...own[method === 'POST' ? type : (classes[key - 1] ?? type)],
+    };
+    const payload = isValid ? valid : given;
+    if (method === 'POST') return { method, url: `/${api}.json`, payload };
+    return { method, url: `/${api}/${key}.json`, ...(method !== 'DELETE' && { payload }) };
+  });
+
 const request: fc.Arbitrary<ListQuery> = fc
-  .tuple(plainRequest, fc.constantFrom(null, null, null, 'current' as const, 'first' as const, '*' as const), fc.boolean())
+  .tuple(
+    fc.oneof({ weight: 3, arbitrary: plainRequest }, part),
+    fc.constantFrom(null, null, null, 'current' as const, 'first' as const, '*' as const),
+    fc.boolean(),
+  )
   .map(([plain, match, again]) => ({ ...plain, match, again }));
 
 /** Always tried: writes that are compiled for certain. */
@@ -261,6 +365,16 @@ const plainWrites: ListQuery[] = [
     again: true,
   },
   { method: 'DELETE', url: '/item/2.json', match: 'first' },
+  { method: 'POST', url: '/part.json', payload: { type: 'wheel', title: 'a', spokes: 9 } },
+  { method: 'POST', url: '/part.json', payload: { kind: 'bolt', title: 'a', thread: 'm4' } },
+  { method: 'POST', url: '/part.json', payload: { type: 'wheel', title: 'seen', spokes: 1 } },
+  { method: 'PATCH', url: '/part/1.json', payload: { spokes: 9 }, match: 'current', again: true },
+  { method: 'PATCH', url: '/part/2.json', payload: { spokes: 9 } },
+  { method: 'PATCH', url: '/bolt/3.json', payload: { type: 'long', length: 3 } },
+  { method: 'PUT', url: '/part/3.json', payload: { title: 'c' } },
+  { method: 'DELETE', url: '/bolt/1.json' },
+  { method: 'DELETE', url: '/bolt/3.json' },
+  { method: 'DELETE', url: '/part/1.json' },
 ];
 
 const version = fc.constantFrom(...(Object.keys(versions) as VersionKind[]));
@@ -269,19 +383,20 @@ const taken = { answers: 0, compiled: 0, succeeded: 0, versioned: 0, ruled: 0 };
 /** The successful writes of each form, and how many of them were compiled. */
 const forms: Record<string, { succeeded: number; compiled: number }> = {};
 
-function formsOf({ method, payload }: ListQuery, isRuled: IsRuled): string[] {
+function formsOf({ method, payload, url }: ListQuery, isRuled: IsRuled): string[] {
+  if (!url.startsWith('/item')) return [`${method} of a hierarchy${isRuled ? ', ruled' : ''}`];
   const embedded = typeof payload === 'object' && payload !== null && ('box' in payload || 'place' in payload);
   return [`${method}${embedded ? ' with embedded objects' : ''}${isRuled ? ', ruled' : ''}`];
 }
 
 /** The number of a row in a path. */
-const rowIn = (url: string): string | undefined => /^\/item\/(\d+)/.exec(url)?.[1];
+const rowIn = (url: string): string | undefined => /^\/(item|part|bolt)\/(\d+)/.exec(url)?.[2];
 
 /** The tags of rows 1 to 3 when an application started. */
 const firstTags = new WeakMap<TestApplication, Map<string, string>>();
 
-async function tagOf({ app }: TestApplication, id: string): Promise<string> {
-  return String((await app.inject({ method: 'GET', url: `/item/${id}.json` })).headers.etag ?? '"none"');
+async function tagOf({ app }: TestApplication, id: string, api = 'item'): Promise<string> {
+  return String((await app.inject({ method: 'GET', url: `/${api}/${id}.json` })).headers.etag ?? '"none"');
 }
 
 /** Older than all versions that a request can make, so that each change is seen. */
@@ -310,7 +425,11 @@ async function answer(application: TestApplication, { match = null, method, payl
   const { app, statements } = application;
   const row = rowIn(url);
   const tag =
-    match === '*' ? '*' : match === 'first' ? firstTags.get(application)?.get(row ?? '') : row && (await tagOf(application, row));
+    match === '*'
+      ? '*'
+      : match === 'first'
+        ? firstTags.get(application)?.get(row ?? '')
+        : row && (await tagOf(application, row, url.split('/')[1]));
   const precondition = match !== null && tag ? { 'if-match': tag } : {};
   statements.length = 0;
   const hasBody = payload !== undefined;
@@ -353,7 +472,8 @@ async function compare(
       firstTags.set(side, tags);
     }
     const sent = requests.flatMap((asked) => (asked.again ? [asked, asked] : [asked]));
-    for (const asked of [...sent, { method: 'GET', url: '/item.json' } as unknown as ListQuery]) {
+    const lists = ['/item.json', '/part.json'].map((url) => ({ method: 'GET', url }) as unknown as ListQuery);
+    for (const asked of [...sent, ...lists]) {
       const expected = await answer(plain, asked);
       commits.mockClear();
       const given = await answer(compiled, asked);
@@ -364,7 +484,7 @@ async function compare(
         versions: await newVersions(plain, version),
       });
       taken.answers++;
-      if (expected.status < 300 && asked.payload !== undefined) {
+      if (expected.status < 300 && (asked.payload !== undefined || asked.method === 'DELETE')) {
         taken.succeeded++;
         const isCompiled = commits.mock.calls.length === 0;
         for (const form of formsOf(asked, isRuled)) {

@@ -86,7 +86,7 @@ beforeEach(() => {
 });
 
 test('only plain links need no row before the statement', () => {
-  expect([byRows, byMethods, byEntities].map((store) => store.isByStatements)).toEqual([true, false, false]);
+  expect([byRows, byMethods, byEntities].map((store) => store.isByStatements())).toEqual([true, false, false]);
 });
 
 test('the owner is read by a statement, or by MikroORM inside a transaction', async () => {

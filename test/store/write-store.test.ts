@@ -50,7 +50,7 @@ beforeEach(() => {
 
 test('rows are written by statements unless the model has rules', () => {
   const ruled = new WriteStore(mapper, meta, entities, { ...rows, hasRules: true } as Any);
-  expect([byRows, ruled, byEntities].map((store) => store.isByStatements)).toEqual([true, false, false]);
+  expect([byRows, ruled, byEntities].map((store) => store.isByStatements('PATCH'))).toEqual([true, false, false]);
 });
 
 describe.each([

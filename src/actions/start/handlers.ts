@@ -245,7 +245,7 @@ function defaultParts(
   const guard = api.guardOf(name, method);
   // nothing has to read the row before it is written; an explanation cannot find out otherwise whether it is there
   const readsRow = guard.readsSubject || grants.readsSubject || hookWith(api.overrides, 'changes') || api.api.requireIfMatch;
-  const isDeferred = !readsRow && !observer && store.isByStatements;
+  const isDeferred = !readsRow && !observer && store.isByStatements(method);
   const reader = { find: store.find.bind(store), isDeferred } satisfies RowReader;
   return {
     admit: async (request) => {

@@ -2,7 +2,7 @@ import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { accessorsFor } from '../../change/accessors.ts';
 import type { ActionDeclaration, HttpMethod } from '../../declaration/types.ts';
 import type { ActiveGroups } from '../../model/groups.ts';
-import { metaOf } from '../../model/hierarchy.ts';
+import { hasDiscriminator, metaOf } from '../../model/hierarchy.ts';
 import { identifierParser, isComposite } from '../../model/identifier.ts';
 import { hasRules } from '../../model/own-code.ts';
 import { referringUpdates } from '../../store/inbound-versions.ts';
@@ -45,7 +45,7 @@ export function planLink(
   const hasCode = hasMethods || hasRules(meta);
   if (hasCode && (isComposite(meta) || isComposite(target)))
     return inEntities(`methods or rules of ${meta.className} take part, and a key has several columns`);
-  const work = unitOfWorkReason(mapper, meta, 'update');
+  const work = sharedTable(meta) ?? unitOfWorkReason(mapper, meta, 'update');
   if (work) return inEntities(work);
   const references = referencesTo(api, property.name as string, target);
   if (!references || named.some((type) => type.class !== target.class)) return inEntities('its items need more than a key');
@@ -100,7 +100,8 @@ function planChildren(
   if (!owner) return null;
   if (accessorsFor(api.meta, property.name as string, target).holds) return `adding moves rows of ${child.className}`;
   const [work] = (['create', 'update'] as const).flatMap((change) => unitOfWorkReason(mapper, child, change) ?? []);
-  if (work) return work;
+  const refusal = sharedTable(child) ?? work;
+  if (refusal) return refusal;
   const made = child.props.find(({ onCreate }) => onCreate && onCreate.length > 1);
   if (made) return `${child.className}.${String(made.name)} is made with an entity manager`;
   const read = checkedRead(api, child, true, planning.executor);
@@ -112,4 +113,8 @@ function planChildren(
     unitOfWorkReason(mapper, child, 'delete') === null &&
     referringUpdates(mapper, child, () => '?').length === 0;
   return { meta: child, owner, read, shown: rowStore(api, child, shown, planning), mayRemove };
+}
+
+function sharedTable(meta: EntityMetadata): string | null {
+  return hasDiscriminator(meta) ? `${meta.className} shares its table with other classes` : null;
 }

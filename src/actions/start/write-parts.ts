@@ -87,7 +87,10 @@ export function checkedRead(
   return withSubject ? (compiled.subjectRefusal ?? compiled) : compiled;
 }
 
-export function plainBody(api: ApiRuntime, groups: ActiveGroups): PlainBody {
+/** A class whose rows an API writes: its model, or one of several. */
+export type OfClass = Pick<ApiRuntime, 'framework' | 'meta'>;
+
+export function plainBody(api: OfClass, groups: ActiveGroups): PlainBody {
   const { framework, meta } = api;
   return new PlainBody(
     framework.mapper,
@@ -98,7 +101,7 @@ export function plainBody(api: ApiRuntime, groups: ActiveGroups): PlainBody {
 }
 
 /** The lists of references in a body that statements can write, by their names. */
-export function plainLists(api: ApiRuntime, groups: ActiveGroups): ReadonlyMap<string, PlainList> {
+export function plainLists(api: OfClass, groups: ActiveGroups): ReadonlyMap<string, PlainList> {
   const { framework, meta } = api;
   const { mapper } = framework;
   const lists = new Map<string, PlainList>();
@@ -115,7 +118,7 @@ export function plainLists(api: ApiRuntime, groups: ActiveGroups): ReadonlyMap<s
 }
 
 /** The rows of the target that callers may put into an association; null if that needs more than a key. */
-export function referencesTo({ framework, meta }: ApiRuntime, property: string, target: EntityMetadata): References | null {
+export function referencesTo({ framework, meta }: OfClass, property: string, target: EntityMetadata): References | null {
   if (framework.associations.denormalizes(meta, property) || canHideRows(target)) return null;
   if (framework.visibility.isOpen(target)) return { may: () => true, decide: async () => {}, rows: () => 'all' };
   return {
