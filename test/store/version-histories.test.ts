@@ -54,7 +54,7 @@ class Ruled extends RuledSchema.class {
   }
 }
 RuledSchema.setClass(Ruled);
-/** Written by MikroORM, because it shares its table. */
+/** Written by statements, except for links: it shares its table. */
 const Base: Any = defineEntity({
   name: 'Base',
   discriminatorColumn: 'type',
