@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, EventType, Utils } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, type EntityProperty, EventType, helper, ReferenceKind, Utils } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { isTurnLong, nextTurn } from '../event-loop.ts';
 
@@ -36,8 +36,27 @@ export async function assignInTurns(
   options: object,
 ): Promise<void> {
   const long = withoutLongLists(entity, values);
+  const embedded = withoutEmbeddedLists(entity, values);
   em.assign(entity as never, values as never, options as never);
   await assignLong(long);
+  for (const [name, items] of embedded) {
+    for (const item of items) {
+      if (isTurnLong()) await nextTurn();
+      // MikroORM adds an item that is not within a list
+      em.assign(entity as never, { [name]: item } as never, options as never);
+    }
+  }
+}
+
+/** Leaves the lists of embedded objects empty in the values that are assigned to an entity, and returns the long ones. */
+function withoutEmbeddedLists(entity: object, values: Record<string, unknown>): [name: string, items: readonly object[]][] {
+  const properties = helper(entity).__meta.properties as Record<string, EntityProperty>;
+  const lists = Object.entries(values).filter(([name, items]) => {
+    const isList = Array.isArray(items) && properties[name]?.kind === ReferenceKind.EMBEDDED;
+    return isList && items.length >= chunkSize && items.every((item) => typeof item === 'object' && item !== null);
+  }) as [string, readonly object[]][];
+  for (const [name] of lists) values[name] = [];
+  return lists;
 }
 
 /** Takes the long lists out of the values that are assigned to an entity. */

@@ -1,4 +1,4 @@
-import { MikroORM, type Options } from '@mikro-orm/core';
+import { MikroORM, type Options, type Platform } from '@mikro-orm/core';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
@@ -43,6 +43,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   completePivots(mapper);
   const platform = mapper.driver.getPlatform();
   adapt(platform);
+  copyListsByItem(platform);
   // MikroORM looks tables up in it, also a table named "constructor"
   Object.setPrototypeOf(mapper.config.get('schemaGenerator').skipColumns ?? {}, null);
   checkColumns(mapper.driver);
@@ -53,4 +54,23 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
 /** A connection that only reads needs no locks, and may not take them. */
 function withoutLock(sql: string): string {
   return sql.replace(/ for (?:no key update|update|key share|share)(?: of \S+)?(?: nowait| skip locked)?\s*$/i, '');
+}
+
+/** Copies a list of embedded objects item by item: MikroORM compares each object that it copies with all that it copied before. */
+function copyListsByItem(platform: Platform): void {
+  const copyOf = platform.cloneEmbeddable.bind(platform);
+  const copied = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Object.getPrototypeOf(value) !== Object.prototype) return copyOf(value);
+    const copy: Record<string, unknown> = { ...value };
+    for (const key in copy) if (typeof copy[key] === 'object') copy[key] = copied(copy[key]);
+    return copy;
+  };
+  platform.cloneEmbeddable = <Data>(data: Data): Data => {
+    if (!Array.isArray(data)) return copyOf(data);
+    // MikroORM marks the list
+    const list: unknown[] = copyOf([]);
+    for (const item of data) list.push(copied(item));
+    return list as Data;
+  };
 }

@@ -4,7 +4,8 @@ import { isToMany } from '../model/field-plan.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
-import { type InstanceContext, isInstance } from '../query/rows/instance.ts';
+import { loadList, populateItems, populatePaths } from '../query/entities/populate-steps.ts';
+import { InstanceCollection, type InstanceContext, isInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 
 type Loaded = Record<string, unknown>;
@@ -23,7 +24,7 @@ export class PathLoader {
     if (!meta) return;
     const known = paths.filter((path) => meta.properties[path.split('.')[0] as never]);
     if (!isInstance(subject)) {
-      if (known.length > 0) await em().populate([subject], known as never);
+      if (known.length > 0) await populatePaths(em(), [subject], known);
       return;
     }
     const byFirst = Map.groupBy(known, (path) => path.split('.')[0] as string);
@@ -37,7 +38,7 @@ export class PathLoader {
   async loadAll(entities: readonly object[], paths: readonly string[], em: RequestEntityManager): Promise<void> {
     const [first] = entities as readonly { __meta?: EntityMetadata }[];
     const known = paths.filter((path) => first?.__meta?.properties[path.split('.')[0] as never]);
-    if (known.length > 0) await em.populate([...entities], known as never);
+    if (known.length > 0) await populatePaths(em, entities, known);
   }
 
   async #loadOne(
@@ -49,8 +50,10 @@ export class PathLoader {
     const name = property.name as string;
     const value = instance[name];
     if (value instanceof Collection) {
-      const items = (await value.init()).getItems() as object[];
-      if (rest.length > 0 && items.length > 0) await em().populate(items, rest as never);
+      const init = () =>
+        value instanceof InstanceCollection ? value.initBy((managed) => loadList(em(), managed)) : value.init();
+      const items = (value.isInitialized() ? value : await init()).getItems() as object[];
+      if (rest.length > 0) await populateItems(em(), items, rest);
       return;
     }
     const target = value === null || value === undefined ? null : (Reference.unwrapReference(value as object) as Loaded);

@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, type EntityProperty, helper, Reference, ReferenceKind } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { problem } from '../../errors.ts';
@@ -17,8 +17,16 @@ const partSize = 250;
 /** The most entities that one entity may embed through an association. More are possible if compiled statements read them. */
 const mostEmbedded = 10_000;
 
-/** Loads an association or a lazy column of entities, at most {@link stepSize} items at a time as far as their numbers are known. */
-export async function populateInSteps(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
+/**
+ * Loads an association or a lazy column of entities, at most {@link stepSize} items at a time as far as their numbers are known.
+ * Throws 413 if an owner has more than `most` items.
+ */
+export async function populateInSteps(
+  em: RequestEntityManager,
+  owners: readonly object[],
+  property: string,
+  most = mostEmbedded,
+): Promise<void> {
   const [first] = owners;
   const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
   const isToMany = association?.kind === ReferenceKind.ONE_TO_MANY || association?.kind === ReferenceKind.MANY_TO_MANY;
@@ -30,12 +38,41 @@ export async function populateInSteps(em: RequestEntityManager, owners: readonly
     if (isTurnLong()) await nextTurn();
     const [owner] = step as [object];
     const count = counts?.get(owner) ?? 0;
-    if (isWhole && count > mostEmbedded) throw tooMany(property);
+    if (isWhole && count > most) throw tooMany(property);
     if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association);
     else await em.populate([...step], [property] as never, options as never);
-    if (isToMany && !(isWhole && counts))
-      for (const each of step) if (itemsOf(each, property) > mostEmbedded) throw tooMany(property);
+    if (isToMany && !(isWhole && counts)) for (const each of step) if (itemsOf(each, property) > most) throw tooMany(property);
   }
+}
+
+/** Loads paths of associations, such as `members.address`, from entities of one class, for code that needs all their rows. */
+export async function populatePaths(
+  em: RequestEntityManager,
+  owners: readonly object[],
+  paths: readonly string[],
+): Promise<void> {
+  for (const [name, group] of Map.groupBy(paths, (path) => path.split('.')[0] as string)) {
+    await populateInSteps(em, owners, name, Number.POSITIVE_INFINITY);
+    const rest = group.flatMap((path) => (path.includes('.') ? [path.slice(name.length + 1)] : []));
+    const items = rest.length > 0 ? [...new Set(owners.flatMap((owner) => associatedBy(owner, name)))] : [];
+    await populateItems(em, items, rest);
+  }
+}
+
+/** Loads paths of associations from entities that can be of several classes. */
+export async function populateItems(em: RequestEntityManager, items: readonly object[], paths: readonly string[]): Promise<void> {
+  const size = sizeFor(items.length);
+  for (let from = 0; from < items.length; from += size) {
+    if (isTurnLong()) await nextTurn();
+    await em.populate(items.slice(from, from + size), paths as never);
+  }
+}
+
+function associatedBy(owner: object, property: string): object[] {
+  const value = (owner as Record<string, unknown>)[property];
+  if (value instanceof Collection) return value.getItems(false) as object[];
+  const item = Reference.unwrapReference(value as object) as unknown;
+  return typeof item === 'object' && item !== null ? [item] : [];
 }
 
 function tooMany(property: string) {
@@ -132,8 +169,14 @@ export async function loadLists(em: RequestEntityManager, owners: readonly objec
     em,
     unread.map((list) => list.owner as object),
     property,
+    Number.POSITIVE_INFINITY,
   );
   for (const list of unread) markUnchanged(em, list.getItems(false) as object[]);
+}
+
+/** Loads the items of a to-many association for code that needs all, some at a time if they are many. */
+export async function loadList(em: RequestEntityManager, list: Collection<object>): Promise<void> {
+  await populateInSteps(em, [list.owner as object], (list.property as EntityProperty).name as string, Number.POSITIVE_INFINITY);
 }
 
 /** Loads the items of a to-many association, some at a time if possible. They are equal to their rows. */

@@ -161,10 +161,16 @@ export class InstanceCollection extends Collection<object> {
     this.#managed = () => (managedEntity(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
   }
 
-  override async init(options?: never): Promise<never> {
+  override init(options?: never): Promise<never> {
+    return this.initBy((managed) => managed.init(options));
+  }
+
+  /** Takes the items of the managed entity over, after `load` has loaded its collection. */
+  async initBy(load: (managed: Collection<object>) => Promise<unknown>): Promise<never> {
     if (this.#stored !== null) return this as never;
     const added = this.isDirty() ? this.getItems(false) : [];
-    const loaded = await this.#managed().init(options);
+    const loaded = this.#managed();
+    await load(loaded);
     this.#isFilling = true;
     this.hydrate(loaded.getItems() as never);
     this.#isFilling = false;
