@@ -1,9 +1,9 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
 import type { FastifyRequest } from 'fastify';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type CodeOptions, type ParametersOf, type User, Voter } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication, type TestRequest } from '../support/testing.ts';
 import { stores } from './application.ts';
 

@@ -1,6 +1,6 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { bare, hidden, linked, registry, seen } from './support/registry.ts';
 import { type Answer, useTarget } from './support/target.ts';
 import { admin, ann, marker } from './support/vault.ts';

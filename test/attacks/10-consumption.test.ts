@@ -1,10 +1,10 @@
+// @module-tag divided
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { forge, hmac, rsa } from './support/forge.ts';
 import { answerOf, inspect, useTarget } from './support/target.ts';

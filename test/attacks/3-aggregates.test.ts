@@ -1,7 +1,7 @@
+// @module-tag divided
 import { describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test as divided } from '../support/halves.ts';
 import { type Answer, useTarget } from './support/target.ts';
 import { marker } from './support/vault.ts';
 import { medic, nurse, ward } from './support/ward.ts';
@@ -78,7 +78,7 @@ describe.each(databases)('API3:2023 broken object property level authorization: 
   const target = useTarget(kind, app);
   const get = (at: string, user = nurse) => target.send('GET', at, { as: user });
 
-  divided.each(twins)('?%s gets the error of an unknown name', async (query, name, twin) => {
+  test.each(twins)('?%s gets the error of an unknown name', async (query, name, twin) => {
     for (const format of ['json', 'csv', 'xml', 'ndjson']) {
       const at = path.replace('json', format);
       const one = await get(`${at}?${query}`);

@@ -1,7 +1,7 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import { parseCsv, withoutMark } from '../support/csv.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { parseXml, type XmlElement } from '../support/xml.ts';
 import { Item, registry } from './support/registry.ts';
 import { useTarget } from './support/target.ts';

@@ -1,10 +1,10 @@
+// @module-tag divided
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { useTarget } from './support/target.ts';
 
 const Part = defineEntity({

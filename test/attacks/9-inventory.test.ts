@@ -1,6 +1,6 @@
-import { describe, expect } from 'vitest';
+// @module-tag divided
+import { describe, expect, test } from 'vitest';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { example, useTarget } from './support/target.ts';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;

@@ -1,11 +1,11 @@
+// @module-tag divided
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import type { TestApplication, TestResponse } from '../support/testing.ts';
 import { seen, startOrders } from './orders.ts';
 

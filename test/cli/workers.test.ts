@@ -1,3 +1,4 @@
+// @module-tag divided
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type DatabaseKind, databases, freshDatabase } from '../support/databases.ts';

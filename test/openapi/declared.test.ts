@@ -1,12 +1,12 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiController, type ApiRequest, DeclarationErrors } from '../../src/index.ts';
 import { clientSource } from '../../src/openapi/client/client.ts';
 import { openApiDocument } from '../../src/openapi/document.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
 import { takeObjections } from '../support/documents/watch-responses.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Tag = defineEntity({

@@ -1,8 +1,8 @@
+// @module-tag divided
 import fc from 'fast-check';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { longJson, parseLongBody } from '../../src/serialization/long-body.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { thingOptions, withThings } from '../traffic/things.ts';
 
 /** What parsing comes to, or that it is no JSON. */

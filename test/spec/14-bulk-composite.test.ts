@@ -1,8 +1,8 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { beforeEach, describe, expect } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import { useApplication } from './fixtures/use-application.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type User, type Vote, Voter } from '../../src/index.ts';

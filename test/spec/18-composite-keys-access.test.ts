@@ -1,8 +1,8 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
 const Room: any = defineEntity({

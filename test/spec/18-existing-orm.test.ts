@@ -1,3 +1,4 @@
+// @module-tag divided
 import type { MikroORM } from '@mikro-orm/core';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

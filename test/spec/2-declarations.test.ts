@@ -1,10 +1,10 @@
+// @module-tag divided
 import { once } from 'node:events';
 import { type IncomingMessage, request as send } from 'node:http';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { ApiController, type ApiRequest, type CodeOptions, Voter } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import {
   Author,
   apis,

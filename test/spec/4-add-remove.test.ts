@@ -1,7 +1,7 @@
-import { beforeEach, describe, expect } from 'vitest';
+// @module-tag divided
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, problem, Voter, violationsProblem } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import { Appointment, clinicModels, Patient, Staff, seedClinic, ThirdParty, Visitor, Ward } from './fixtures/clinic.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';

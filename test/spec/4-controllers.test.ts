@@ -1,8 +1,8 @@
+// @module-tag divided
 import { helper, Utils } from '@mikro-orm/core';
-import { beforeEach, describe, expect } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest, type ModelQuery, type Violation, Voter } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication } from '../support/testing.ts';
 import { clinicModels, Doctor, Nurse, Patient, Staff, seedClinic, Visitor, Ward } from './fixtures/clinic.ts';
 import { everything, security, useApplication } from './fixtures/use-application.ts';

@@ -1,7 +1,8 @@
+// @module-tag divided
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, describe, expect } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import {
   ApiController,
   type ApplicationOptions,
@@ -16,7 +17,6 @@ import {
 } from '../../src/index.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import { databases, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { makeTemporary } from '../support/temporary.ts';
 import { startApplication } from '../support/testing.ts';
 

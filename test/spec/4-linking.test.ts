@@ -1,8 +1,8 @@
+// @module-tag divided
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/actions/controller/api-controller.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 const Home = defineEntity({

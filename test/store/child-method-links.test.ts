@@ -1,7 +1,7 @@
+// @module-tag divided
 import { type Collection, defineEntity, p, UnitOfWork } from '@mikro-orm/core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 /** How often each piece of application code was called. */

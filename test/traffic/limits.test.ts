@@ -1,3 +1,4 @@
+// @module-tag divided
 import { describe, expect, test } from 'vitest';
 import { databases } from '../support/databases.ts';
 import { closeGate, gate, rawConnection, thingOptions, until, withThings } from './things.ts';

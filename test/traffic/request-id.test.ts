@@ -1,3 +1,4 @@
+// @module-tag divided
 import { describe, expect, test } from 'vitest';
 import { loadApplication } from '../../src/application.ts';
 import { startWaiting } from '../../src/cli/waiting-server.ts';

@@ -1,9 +1,9 @@
+// @module-tag divided
 import { get, type IncomingMessage } from 'node:http';
 import { defineEntity, p } from '@mikro-orm/core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController } from '../../src/index.ts';
 import { databases, type FreshDatabase, freshDatabase } from '../support/databases.ts';
-import { test } from '../support/halves.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 import { until } from './things.ts';
 
