@@ -67,7 +67,15 @@ const seenNamed = (name: string): Any => [
     condition: { key: name, pieces: ['"t"."name" = ', ''], casts: [''], params: [name] },
   },
 ];
-const references = { rows: async () => seen, may: async (_: unknown, id: unknown) => may(id) };
+/** The keys about which was decided together. */
+let decided: unknown[] = [];
+const references = {
+  rows: async () => seen,
+  may: async (_: unknown, id: unknown) => may(id),
+  decide: async (_: unknown, ids: unknown[]) => {
+    decided = ids;
+  },
+};
 const types: Record<string, string> = { name: 'text', num: 'integer', tag_id: 'integer', other_id: 'integer' };
 const columnsOf = (body: Any): Any =>
   Object.entries(body).map(([name, value]) => ({
@@ -282,9 +290,10 @@ describe('references of new rows', () => {
     expect(names()).toEqual([]);
   });
 
-  test('are checked one by one if no condition says what the caller sees', async () => {
+  test('are decided together and then checked one by one if no condition says what the caller sees', async () => {
     seen = null;
     expect(await insert(list(1, 2))).toHaveLength(2);
+    expect(decided).toEqual([1, 2]);
     may = (id) => id !== 2;
     const error = await thrown(insert(list(1, null, 2)));
     expect([error.code, error.members.index]).toEqual(['invalid_reference', 2]);
