@@ -61,6 +61,7 @@ const sharing = [
 /** Files of these folders that replace modules, set what is global to a process, measure, or wait for processes. */
 const apart = [
   'test/access/development-key.test.ts',
+  'test/actions/replay.test.ts',
   'test/cli/database-away.test.ts',
   'test/cli/dev.test.ts',
   'test/cli/lean-start.test.ts',
