@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { ApiRequest } from '../access/user.ts';
 import { isTransient, mostAttempts, pauseAfter } from '../database/transient.ts';
-import { mapInTurns } from '../event-loop.ts';
+import { isTurnLong, mapInTurns, nextTurn } from '../event-loop.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import { renewState, stateOf } from '../store/request-state.ts';
 import { outdated } from './precondition.ts';
@@ -43,13 +43,22 @@ function isOver({ raw, sent }: FastifyReply): boolean {
   return sent || raw.headersSent || raw.writableEnded || raw.destroyed;
 }
 
-/** A deep copy of a JSON value. Long lists in it take several turns of the event loop. */
+/** A deep copy of a JSON value. If it is long, it takes several turns of the event loop, and ends in a short one. */
 async function copyInTurns(value: unknown): Promise<unknown> {
+  const copy = await copiedParts(value);
+  if (isTurnLong()) await nextTurn();
+  return copy;
+}
+
+async function copiedParts(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return mapInTurns(value, copyOf);
   const copy: Record<string, unknown> = {};
-  for (const [key, part] of Object.entries(value))
+  for (const key of Object.keys(value)) {
+    if (isTurnLong()) await nextTurn();
+    const part = (value as Record<string, unknown>)[key];
     copy[key] = Array.isArray(part) ? await mapInTurns(part, copyOf) : copyOf(part);
+  }
   return copy;
 }
 

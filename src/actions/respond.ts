@@ -5,7 +5,7 @@ import type { RequestEntityManager } from '../database/mapper.ts';
 import { TooLargeError } from '../database/too-large.ts';
 import type { Format } from '../declaration/types.ts';
 import { problem } from '../errors.ts';
-import { type Pace, turnLength } from '../event-loop.ts';
+import { isTurnLong, nextTurn, type Pace, turnLength } from '../event-loop.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import type { FieldPlan } from '../model/field-plan.ts';
 import { type ActiveGroups, groupsKey } from '../model/groups.ts';
@@ -146,6 +146,7 @@ export async function answerOf(
   const visibility = new EntityVisibility(framework.mapper, em, framework.visibilityOf(request), subjects);
   const shown = chosen(await serializeVisible(byRow ?? serializer, value, visibility), choice);
   if (rows) for (const [{ className }, key] of visibility.shownRows()) rows.embedded.push([className, key]);
+  if (isTurnLong()) await nextTurn();
   const json =
     pace && isList(shown) ? await listJson(shown, pace) : visibility.hasLong ? await jsonInTurns(shown) : JSON.stringify(shown);
   const planOf = (meta: EntityMetadata) =>
@@ -161,6 +162,7 @@ export async function answerOf(
 
 /** The JSON of rows. Reading what they embed can fail after they were written: then the caller learns that they were. */
 async function jsonOf(rows: FoundRow | FoundRows, { method }: ApiRequest, state: RequestState): Promise<string> {
+  if (isTurnLong()) await nextTurn();
   try {
     return await rows.json();
   } catch (error) {

@@ -7,6 +7,7 @@ import { keyText, valuesOf } from '../model/composite-key.ts';
 import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { loadItems } from '../query/entities/populate-steps.ts';
+import type { Parsed } from '../serialization/from-json.ts';
 import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
@@ -200,8 +201,21 @@ class FieldReader {
   #scalar(field: ScalarWrite, json: unknown, current: Values | null, mode: WriteMode, path: string): unknown {
     // checked before it is merged, because it may be nested too deep for that
     const sent = field.parse(json);
-    const merges = field.merges && mode === 'patch' && isObject(json) && 'value' in sent;
-    const parsed = merges ? field.parse(mergePatch(current?.[field.property], json)) : sent;
+    return field.merges && mode === 'patch' && isObject(json) && 'value' in sent
+      ? this.#merged(field, json, current, path)
+      : this.#valueIn(sent, path);
+  }
+
+  async #merged(field: ScalarWrite, json: Values, current: Values | null, path: string): Promise<unknown> {
+    if (isTurnLong()) await nextTurn();
+    const merged = mergePatch(current?.[field.property], json);
+    if (isTurnLong()) await nextTurn();
+    const parsed = field.parse(merged);
+    if (isTurnLong()) await nextTurn();
+    return this.#valueIn(parsed, path);
+  }
+
+  #valueIn(parsed: Parsed, path: string): unknown {
     return 'value' in parsed ? parsed.value : this.#refuse({ propertyPath: path, ...parsed.refused });
   }
 

@@ -92,6 +92,7 @@ export async function parseLongBody(bytes: Buffer, parse: Parse, deepest: number
   for (; !step.done; step = scanning.next()) if (isTurnLong()) await nextTurn();
   const parts = step.value;
   if (parts === null) throw tooDeep();
+  if (isTurnLong()) await nextTurn();
   if (parts.length === 0) return parseBody(bytes, parse);
   const values = new Map<string, LongValue>();
   let text = '';
@@ -110,7 +111,6 @@ export async function parseLongBody(bytes: Buffer, parse: Parse, deepest: number
   releaseBody(bytes);
   const body = restored(parse(text), values);
   if (typeof body === 'object' && body !== null) longValues.set(body, [...values.values()]);
-  if (isTurnLong()) await nextTurn();
   return body;
 }
 
@@ -142,9 +142,8 @@ const stepLength = 32_768;
  * objects are nested too deep; brackets in strings do not count. Yields now and then.
  */
 function* longParts(bytes: Buffer, long: number, deepest: number): Generator<undefined, LongPart[] | null> {
-  let end = stepLength;
   const found: LongPart[] = [];
-  let nextEscape = indexIn(bytes, 0x5c, 0);
+  let end = stepLength;
   let depth = 0;
   let list: { readonly start: number; readonly depth: number } | null = null;
   for (let i = 0; i < bytes.length; i++) {
@@ -155,15 +154,19 @@ function* longParts(bytes: Buffer, long: number, deepest: number): Generator<und
     const byte = bytes[i] as number;
     switch (byte) {
       case 0x22: {
-        let close = indexIn(bytes, 0x22, i + 1);
-        const isPlain = nextEscape > close;
-        while (nextEscape < close) {
-          if (nextEscape + 1 === close) close = indexIn(bytes, 0x22, close + 1);
-          nextEscape = indexIn(bytes, 0x5c, nextEscape + 2);
+        const start = i;
+        let isPlain = true;
+        for (i++; i < bytes.length && bytes[i] !== 0x22; i++) {
+          if (i >= end) {
+            yield;
+            end = i + stepLength;
+          }
+          if (bytes[i] !== 0x5c) continue;
+          isPlain = false;
+          i++;
         }
-        if (isPlain && list === null && close - i > long && !isName(bytes, close + 1))
-          found.push({ start: i, end: close + 1, isList: false });
-        i = close;
+        if (isPlain && list === null && i - start > long && i < bytes.length && !isName(bytes, i + 1))
+          found.push({ start, end: i + 1, isList: false });
         break;
       }
       case 0x5b: // [
@@ -181,12 +184,6 @@ function* longParts(bytes: Buffer, long: number, deepest: number): Generator<und
     }
   }
   return found;
-}
-
-/** The first index of a byte, or the length. */
-function indexIn(bytes: Buffer, byte: number, from: number): number {
-  const index = bytes.indexOf(byte, from);
-  return index === -1 ? bytes.length : index;
 }
 
 /** Whether a string that ends before an index is the name of a property. */

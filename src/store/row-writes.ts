@@ -9,6 +9,7 @@ import type { Mapper } from '../database/mapper.ts';
 import type { Writer } from '../database/writer.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import type { Problem } from '../errors.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { statementOf } from '../query/rows/bound-statement.ts';
 import { RowChanged } from '../query/rows/row-version.ts';
 import type { SeenRows } from '../query/visibility/visibility-columns.ts';
@@ -70,6 +71,7 @@ export class RowWrites {
   async create(request: ApiRequest, plain: PlainBody, check: Check): Promise<FoundRow | typeof notPlain> {
     const { code, rows } = this.options;
     const columns = plain.read(request.body, 'create', { withDefaults: code === null });
+    if (isTurnLong()) await nextTurn();
     if (!columns) return notPlain;
     const checked = await this.#checkedReferences(request, columns);
     if (!checked) return notPlain;
@@ -91,6 +93,7 @@ export class RowWrites {
   ): Promise<FoundRow | null | typeof notPlain> {
     const { code, lists, rows } = this.options;
     const columns = plain.read(request.body, mode);
+    if (isTurnLong()) await nextTurn();
     if (!columns) {
       const { changes } = this;
       const seenReferences = this.seenReferences.bind(this);

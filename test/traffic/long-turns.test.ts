@@ -35,6 +35,11 @@ const Order = defineEntity({
   properties: { id: p.integer().primary().groups('read'), lines: () => p.embedded(Line).array().groups('read', 'write') },
 });
 
+const Note = defineEntity({
+  name: 'Note',
+  properties: { id: p.integer().primary().groups('read'), data: p.json().nullable().groups('read', 'write') },
+});
+
 class TeamVoter extends Voter<{ members: Collection<object> }> {
   static override roles = ['TEAM_SEE'];
   static override loads = ['members'];
@@ -52,6 +57,7 @@ const numbers = Array.from({ length: many }, (_, i) => i + 1);
 const references = numbers.map((id) => ({ id }));
 const lines = numbers.map((i) => ({ title: `line ${i}`, price: i }));
 const goods = numbers.map((i) => ({ name: `good ${i}` }));
+const unknown = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 1]));
 
 describe.each(databases)('a request with %s that handles many rows', (kind) => {
   let database: FreshDatabase;
@@ -66,7 +72,15 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
     app = await startApplication({
       app_main: {
         database: { url: database.url, schema: 'update' },
+        pagination: { max_items_per_page: many },
         apis: {
+          hooked: {
+            class: 'Good',
+            controller: 'HookedController',
+            base_path: '/hooked',
+            actions: { _index: { methods: { GET: true } } },
+          },
+          note: { class: 'Note', base_path: '/note', actions },
           good: { class: 'Good', base_path: '/good', actions },
           order: { class: 'Order', base_path: '/order', actions },
           voted: {
@@ -78,7 +92,7 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
           team: { class: 'Team', controller: 'HookedController', base_path: '/team', actions },
         },
       } as never,
-      models: [Team, Member, Good, Order, Line],
+      models: [Team, Member, Good, Order, Line, Note],
       controllers: [HookedController],
       voters: [TeamVoter],
       seed: async (em) => {
@@ -103,6 +117,8 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
     ['a list of rows to remove', 1 / 12, 'DELETE', '/good.json', references.map(({ id }) => ({ id: 1_000_000 + id })), 204],
     ['a new entity with references', 1 / 20, 'POST', '/team.json', { name: 'b', members: references }, 201],
     ['a new entity with embedded objects', 2 / 9, 'POST', '/order.json', { lines }, 201],
+    ['a body with many unknown fields', 0.7, 'POST', '/note.json', unknown, 400],
+    ['a large page of entities', 0.3, 'GET', `/hooked.json?items_per_page=${many}`, undefined, 200],
     ['references that an entity gets', 1 / 20, 'PATCH', '/team/1000.json', { name: 'b', members: references }, 200],
   ] as const)('occupies the process for a small part of its time at once: %s', async (_, part, method, path, json, status) => {
     let got = 0;

@@ -2,6 +2,7 @@ import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import { TooLargeError } from '../../database/too-large.ts';
 import type { SortKey } from '../../declaration/types.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { entityKey, type Identifier } from '../../model/identifier.ts';
 import { hasKey, hasOneOf, isSelected } from '../../model/key-condition.ts';
 import { type Counted, noEdges, type PageEdges } from '../../response/collection.ts';
@@ -16,6 +17,9 @@ import { type AnyQueryBuilder, filteredQuery, unrestrictedQuery } from './restri
 
 /** Rows of a page that are read first, to estimate the size of the others. */
 const firstStep = 20;
+
+/** The maximum number of rows of a page that one statement reads. */
+const mostInStep = 500;
 
 export interface FetchedPage {
   readonly counted: Counted;
@@ -143,7 +147,7 @@ export async function rowsOf(
   return rows.sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** Reads some rows first, and then as many at a time as should fit by the size of those read. */
+/** Reads some rows first, and then as many at a time as should fit by the size of those read, in several turns of the event loop. */
 async function readInSteps(
   keys: readonly unknown[],
   mostBytes: number,
@@ -152,7 +156,9 @@ async function readInSteps(
   const rows: object[] = [];
   let bytes = 0;
   for (let start = 0; start < keys.length; ) {
-    const size = start === 0 ? firstStep : Math.max(Math.floor(((mostBytes - bytes) * start) / (bytes + 1)), 1);
+    if (isTurnLong()) await nextTurn();
+    const fitting = Math.floor(((mostBytes - bytes) * start) / (bytes + 1));
+    const size = start === 0 ? firstStep : Math.min(Math.max(fitting, 1), mostInStep);
     const found = await read(keys.slice(start, start + size));
     for (const row of found) bytes += bytesOf(row);
     if (bytes > mostBytes) throw new TooLargeError(mostBytes);
