@@ -6,7 +6,7 @@ import { maxViolations, missingValue, type Violation, violationOf } from '../err
 import { type Rule, rulesOf } from '../model/constraints.ts';
 import { isToMany, jsonName, ownProperties } from '../model/field-plan.ts';
 import { type ActiveGroups, isKnownTo } from '../model/groups.ts';
-import { metaOfEntity } from '../model/hierarchy.ts';
+import { discriminatorProperty, metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { withLoadedData } from '../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
@@ -65,7 +65,7 @@ export class Validator {
     if (!checks) {
       const platform = this.#mapper.driver.getPlatform();
       checks = ownProperties(meta)
-        .filter((property) => property.persist !== false)
+        .filter((property) => property.persist !== false && !isMadeByMapper(meta, property))
         .flatMap((property) =>
           checksOf(property, property.kind === ReferenceKind.SCALAR ? valueKindOf(property, platform) : null),
         );
@@ -73,6 +73,11 @@ export class Validator {
     }
     return checks;
   }
+}
+
+/** Whether MikroORM writes the discriminator of a class, which has no property for it. */
+function isMadeByMapper(meta: EntityMetadata, { name, userDefined }: EntityProperty): boolean {
+  return userDefined === false && name === discriminatorProperty(meta);
 }
 
 /** A violation for callers. If they do not know its property, it says only that a rule is broken. */
