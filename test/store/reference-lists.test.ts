@@ -170,3 +170,59 @@ describe.each(databases)('a list of references in a body on %s', (kind) => {
     expect(lists).toContainEqual((json.members as { id: number }[]).toSorted((a, b) => a.id - b.id));
   });
 });
+
+describe.each(databases)('the response to a list of references on %s', (kind) => {
+  const Place = defineEntity({
+    name: 'Place',
+    properties: { id: p.integer().primary().groups('read'), open: p.boolean() },
+  });
+  const Club = defineEntity({
+    name: 'Club',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      home: () => p.manyToOne(Place).nullable().groups('read'),
+      away: () => p.manyToOne(Place).nullable().groups('read'),
+      members: () => p.manyToMany(Member).groups('read', 'write'),
+    },
+  });
+  class PlaceController extends ApiController {
+    override customizeQuery(_action: string, _request: ApiRequest, query: any) {
+      query.andWhere({ open: true });
+    }
+  }
+
+  test('shows exactly those other rows that the caller sees', async () => {
+    const database = await freshDatabase(kind);
+    const actions = { _index: null, _entity: { methods: { GET: true, PATCH: true, PUT: true } } };
+    const app = await startApplication({
+      app_main: {
+        apis: {
+          club: { class: Club, base_path: '/clubs', actions },
+          place: { class: Place, base_path: '/places', controller: PlaceController, actions },
+        },
+      } as never,
+      models: [Club, Place, Member, Award],
+      controllers: [PlaceController],
+      databaseUrl: database.url,
+      seed: (em) => {
+        for (const id of [1, 2]) em.create(Member, { id } as never);
+        for (const id of [1, 2]) em.create(Place, { id, open: id === 1 } as never);
+        for (const id of [1, 2]) em.create(Club, { id, home: id, away: 3 - id } as never);
+      },
+    });
+    try {
+      for (const [id, home, away] of [
+        [1, { id: 1 }, null],
+        [2, null, { id: 1 }],
+      ]) {
+        for (const method of ['PATCH', 'PUT']) {
+          const { json } = await app.request(method, `/clubs/${id}.json`, { json: { members: [{ id: 2 }] } });
+          expect(json).toEqual({ id, home, away, members: [{ id: 2 }] });
+        }
+      }
+    } finally {
+      await app.close();
+      await database.drop();
+    }
+  });
+});

@@ -90,7 +90,8 @@ export class EmbeddedRows {
   columns(seen: SeenClasses | null, before: number, mostBytes?: number): QueryText {
     const visible = seen ? this.#rootColumns.select(seen, before) : noText;
     if (mostBytes === undefined || this.#many.length === 0) return visible;
-    const write = () => `${visible.sql}, ${this.#dialect.sql.failsBeyond(this.#size, mostBytes)}`;
+    // visibility columns are the last ones of a row
+    const write = () => `, ${this.#dialect.sql.failsBeyond(this.#size, mostBytes)}${visible.sql}`;
     return new UnwrittenText(`${keyOfText(visible)};${mostBytes}`, visible.params, write);
   }
 
