@@ -60,6 +60,8 @@ export function plainField(
   const none: ColumnValue = { ...own, value: null, refersTo: null, property: null };
   const cleared: ColumnValue = { ...none, property: { name: field.property, valueFor: () => null } };
   const empty = nullable && !hasDefault(property) ? [none] : [];
+  // MikroORM makes the value of a new row also if it is null
+  const isMade = property.onCreate !== undefined;
   if (field.kind === 'scalar') {
     if (field.custom) return null;
     const read = scalarReader(field, property, mapper);
@@ -68,7 +70,7 @@ export function plainField(
       empty,
       reset: resetScalar(field, cleared, mapper),
       read: (json, body, mode) => {
-        if (json === null) return nullable ? [cleared] : null;
+        if (json === null) return nullable && !(isMade && mode === 'create') ? [cleared] : null;
         if (field.merges && mode === 'patch') return null;
         const value = read?.(json, body);
         // the deserializer reports an empty part of a key
@@ -99,7 +101,7 @@ export function plainField(
     empty,
     reset: nullable && !canHide && !hasDefault(property) ? [cleared] : null,
     read: (json, _body, mode) => {
-      if (json === null) return nullable && !(canHide && mode !== 'create') ? [cleared] : null;
+      if (json === null) return nullable && !(mode === 'create' ? isMade : canHide) ? [cleared] : null;
       const id = readReference(json, target, parseId);
       if (id === undefined || (isKey && id === '')) return null;
       const valueFor = (context: InstanceContext) => refer(id, context);

@@ -2,11 +2,12 @@ import { MikroORM, type Options, type Platform } from '@mikro-orm/core';
 import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
+import { writeColumnDefaults } from './column-defaults.ts';
 import type { Mapper } from './mapper.ts';
 import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
-import { completePivots, joinSubclasses } from './subclass-joins.ts';
+import { completePivots, joinSubclasses, numberDiscriminators } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
@@ -41,12 +42,14 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   const mapper = (orm ? await MikroORM.init(all) : new MikroORM(all)) as unknown as Mapper;
   if (orm) applying?.addFilters(mapper, orm);
   completePivots(mapper);
+  numberDiscriminators(mapper);
   const platform = mapper.driver.getPlatform();
   adapt(platform);
   copyListsByItem(platform);
   // MikroORM looks tables up in it, also a table named "constructor"
   Object.setPrototypeOf(mapper.config.get('schemaGenerator').skipColumns ?? {}, null);
   checkColumns(mapper.driver);
+  writeColumnDefaults(mapper);
   setDialect(platform, dialect);
   return mapper;
 }

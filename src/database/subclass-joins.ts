@@ -40,6 +40,17 @@ function valuesOf({ class: type, discriminatorValue, root }: EntityMetadata): un
   return own.map(([value]) => (typeof discriminatorValue === 'number' ? Number(value) : value));
 }
 
+/** Makes the discriminator of each class a number if the column holds numbers. MikroORM keeps it as text, and then rejects new entities. */
+export function numberDiscriminators(mapper: Mapper): void {
+  const models = [...mapper.getMetadata().getAll().values()] as EntityMetadata[];
+  for (const meta of models) {
+    const { discriminatorColumn, inheritanceType, properties } = meta.root;
+    if (inheritanceType !== 'sti' || meta.discriminatorValue === undefined) continue;
+    const property = properties[discriminatorColumn as never] as EntityProperty;
+    if (property.runtimeType === 'number') meta.discriminatorValue = Number(meta.discriminatorValue);
+  }
+}
+
 /**
  * Tells each class the pivot table of the many-to-many associations that it inherits from an abstract root. MikroORM forgets it
  * if one of these classes owns the association, and then fails when it loads the items.

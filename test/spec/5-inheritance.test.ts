@@ -273,4 +273,50 @@ describe.each(databases)('numbers as discriminators on %s', (kind) => {
       }
     },
   );
+
+  test('can be an enumeration, for statements and for MikroORM', async () => {
+    const Shape = defineEntity({
+      name: 'Shape',
+      abstract: true,
+      discriminator: 'kind',
+      properties: { id: p.integer().primary().groups('read'), kind: p.enum([1, 2]).groups('read') },
+    });
+    const Circle = defineEntity({ name: 'Circle', extends: Shape, discriminatorValue: 1, properties: {} });
+    const Square = defineEntity({
+      name: 'Square',
+      extends: Shape,
+      discriminatorValue: 2,
+      properties: { side: p.integer().groups('read', 'write') },
+    });
+    class ShapeController extends ApiController<Any> {
+      override beforeSerialize(): void {}
+    }
+    const database = await freshDatabase(kind);
+    const actions = { _index: { methods: { GET: true, POST: true } }, _entity: { methods: { PATCH: true } } };
+    const app = await startApplication({
+      app_main: {
+        apis: {
+          shape: { class: Shape, base_path: '/shapes', filters: { kind: ['eq'] }, actions },
+          hooked: { class: Shape, base_path: '/hooked', controller: ShapeController, actions },
+        },
+      } as Any,
+      models: [Shape, Circle, Square],
+      controllers: [ShapeController],
+      databaseUrl: database.url,
+    });
+    try {
+      for (const [i, path] of ['/shapes', '/hooked'].entries()) {
+        const created = await app.request('POST', `${path}.json`, { json: { kind: '2', side: 3 } });
+        expect([created.status, created.json]).toEqual([201, { id: i + 1, kind: 2, side: 3 }]);
+        const patched = await app.request('PATCH', `${path}/${i + 1}.json`, { json: { type: '2', side: 4 } });
+        expect([patched.status, patched.json]).toEqual([200, { id: i + 1, kind: 2, side: 4 }]);
+        expect((await app.request('POST', `${path}.json`, { json: { kind: '3' } })).status).toBe(400);
+      }
+      expect((await app.request('GET', '/shapes.json?kind=2')).json.count).toBe(2);
+      expect((await app.request('GET', '/shapes.json?kind=1')).json.count).toBe(0);
+    } finally {
+      await app.close();
+      await database.drop();
+    }
+  });
 });

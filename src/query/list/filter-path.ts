@@ -159,7 +159,7 @@ class PathBuilder {
     if (property.name !== discriminatorProperty(meta)) return valueKindOf(property, this.#mapper.driver.getPlatform());
     return {
       kind: 'enum',
-      items: concreteClasses(this.#mapper, meta).map(({ discriminatorValue }) => discriminatorValue as string),
+      items: concreteClasses(this.#mapper, meta).map(({ discriminatorValue }) => discriminatorValue as string | number),
     };
   }
 
