@@ -148,6 +148,15 @@ describe.each(databases)('restrictions of rows with composite keys on %s', (kind
       expect([one.status, two]).toEqual([201, one]);
     });
 
+    test('repeats the response to a request that refers to a row with a composite key', async () => {
+      form = 'condition';
+      await send('POST', '/room.json', { house: 'again', nr: 1, name: 'a' });
+      const key = { 'idempotency-key': `r-${compiledReads}` };
+      const body = { id: compiledReads ? 501 : 502, room: { id: 'again,1' } };
+      const [one, two] = [await send('POST', '/bed.json', body, key), await send('POST', '/bed.json', body, key)];
+      expect([one.status, two]).toEqual([201, one]);
+    });
+
     test('compares ETags with the version of the row', async () => {
       form = 'condition';
       expect((await send('POST', '/shelf.json', { hall: 'a, "b"', nr: 5, name: 'a' })).status).toBe(201);

@@ -1,4 +1,4 @@
-import { type EntityMetadata, helper } from '@mikro-orm/core';
+import { type EntityMetadata, helper, Utils } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
@@ -116,7 +116,7 @@ export class EntityVisibility<Request> implements VisibleRows {
   async hiddenAmong(targets: readonly EntityMetadata[], associated: readonly unknown[]): Promise<readonly unknown[]> {
     if (!targets.some((target) => this.isLimited(target))) return [];
     const isShown = (value: unknown) =>
-      typeof value === 'object' ? this.shows(value as object) : this.showsKey(targets[0] as EntityMetadata, value);
+      Utils.isEntity<object>(value) ? this.shows(value) : this.showsKey(targets[0] as EntityMetadata, value);
     for (const value of associated) isShown(value);
     await this.decide();
     return associated.filter((value) => !isShown(value));
