@@ -3,6 +3,7 @@ import type { DatabaseDeclaration } from '../declaration/types.ts';
 import { chooseDialect } from '../dialect/choose.ts';
 import { setDialect } from '../dialect/dialect.ts';
 import { writeColumnDefaults } from './column-defaults.ts';
+import { countDistinctKeys } from './distinct-counts.ts';
 import type { Mapper } from './mapper.ts';
 import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
@@ -36,6 +37,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
     },
   };
   joinSubclasses();
+  countDistinctKeys();
   const { adapt, dialect, options: connecting } = await chooseDialect(database, options.directory);
   const all = { ...orm?.options, ...common, ...connecting } as Options;
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds. Only a configuration needs it.
