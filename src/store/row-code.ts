@@ -41,7 +41,7 @@ export class RowCode {
       throw error;
     }
     const made = (meta.props as EntityProperty[]).filter(
-      (property) => isMade(property) && !property.version && plain.columnsOf(property.name as string, null) === null,
+      (property) => isMade(property) && !property.version && plain.newColumnsOf(property.name as string, null) === null,
     );
     const embedded = ownProperties(meta).filter(
       ({ kind, name }) => kind === ReferenceKind.EMBEDDED && plain.newColumnsOf(name as string, null) === null,

@@ -48,7 +48,7 @@ export class RowInserts {
   readonly #writing: RowWriting;
   readonly #dialect: Dialect;
   readonly #keys: string;
-  /** Whether the database counts the keys up. */
+  /** Whether the database counts the keys up, unless code of the model makes them. */
   readonly #isCounted: boolean;
 
   constructor(writing: RowWriting) {
@@ -83,7 +83,8 @@ export class RowInserts {
     // a statement that finds a reference missing inserts nothing, but those before it would stay
     if (groups.length > 1 && refers) return notPlain;
     const [only] = groups;
-    const isOne = groups.length === 1 && this.#isCounted && store.read.isReadWithin;
+    const isCounted = this.#isCounted && groups.every(({ columns }) => columns.every(({ column }) => column !== this.#keys));
+    const isOne = groups.length === 1 && isCounted && store.read.isReadWithin;
     const inserted = isOne ? this.#within(request, only as Group, all, toCheck) : this.#stepwise(request, groups, all, toCheck);
     const { reading, rows } = await inserted;
     if (rows.length === 0) {

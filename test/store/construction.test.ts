@@ -79,6 +79,40 @@ class Ruled extends RuledSchema.class {
 }
 RuledSchema.setClass(Ruled as never);
 
+/** The keys that the model makes go down. */
+let lastKey = 1000;
+const KeyedSchema = defineEntity({
+  name: 'Keyed',
+  properties: {
+    id: p
+      .integer()
+      .primary()
+      .onCreate(() => --lastKey)
+      .groups('read'),
+    title: p.string().groups('read', 'write'),
+    slug: p.string().nullable().groups('read'),
+  },
+});
+class Keyed extends KeyedSchema.class {
+  validate(): { propertyPath: string; title: string }[] {
+    calls.validate++;
+    this.slug = `${this.id} ${this.title}`;
+    return [];
+  }
+}
+KeyedSchema.setClass(Keyed as never);
+const Numbered = defineEntity({
+  name: 'Numbered',
+  properties: {
+    id: p
+      .integer()
+      .primary()
+      .onCreate(() => --lastKey)
+      .groups('read'),
+    title: p.string().groups('read', 'write'),
+  },
+});
+
 const ParameterSchema = defineEntity({
   name: 'Given',
   properties: { id: p.integer().primary().groups('read'), title: p.string().groups('read', 'write') },
@@ -99,12 +133,18 @@ describe.each(databases)('the constructor of a model, on %s', (kind) => {
     database = await freshDatabase(kind);
     const methods = { GET: true, POST: true };
     app = await startApplication({
-      models: [Tag, Note as never, Ruled as never, Given as never],
+      models: [Tag, Note as never, Ruled as never, Given as never, Keyed as never, Numbered],
       app_main: {
         database: { url: database.url, schema: 'update' },
         apis: {
           note: { class: Note, base_path: '/note', actions: { _index: { methods }, _entity: { requirements: { id: '.+' } } } },
           ruled: { class: Ruled, base_path: '/ruled', actions: { _index: { methods }, _entity: { requirements: { id: '.+' } } } },
+          keyed: { class: Keyed, base_path: '/keyed', actions: { _index: { methods, bulk: { POST: true } }, _entity: null } },
+          numbered: {
+            class: Numbered,
+            base_path: '/numbered',
+            actions: { _index: { methods, bulk: { POST: true } }, _entity: null },
+          },
           given: { class: Given, base_path: '/given', actions: { _index: { methods } } },
         },
       },
@@ -123,6 +163,8 @@ describe.each(databases)('the constructor of a model, on %s', (kind) => {
     expect(Object.fromEntries(reasons)).toEqual({
       note: null,
       ruled: null,
+      keyed: null,
+      numbered: null,
       given: 'the constructor of Given has parameters',
     });
   });
@@ -160,6 +202,20 @@ describe.each(databases)('the constructor of a model, on %s', (kind) => {
     expect((await post('/ruled.json', { title: 'abc', state: 'wrong' })).status).toBe(422);
     expect((await app.request('GET', '/ruled.json')).json.count).toBe(before);
   });
+
+  test('leaves keys to onCreate, which rules see', async () => {
+    const { json } = await post('/keyed.json', { title: 'a' });
+    expect(json).toEqual({ id: lastKey, title: 'a', slug: `${lastKey} a` });
+    expect(calls.validate).toBe(1);
+  });
+
+  test.each(['/keyed.json', '/numbered.json'])(
+    'returns lists with keys of its own in the order of the request: %s',
+    async (path) => {
+      const { json, status } = await app.request('POST', path, { json: [{ title: 'a' }, { title: 'b' }, { title: 'c' }] });
+      expect([status, json.results.map(({ title }: { title: string }) => title)]).toEqual([201, ['a', 'b', 'c']]);
+    },
+  );
 
   test('receives its parameters', async () => {
     expect((await post('/given.json', { title: 'c' })).json).toMatchObject({ title: 'c!' });
