@@ -3,8 +3,8 @@ import { type DatabaseKind, databases } from '../support/databases.ts';
 import { numbersOn, seed } from '../support/random.ts';
 import { Walk } from './walk.ts';
 
-/** How many random applications there are on each database, which are others on the other one. */
-const applications = Number(process.env.GROUP_APPLICATIONS ?? 2);
+/** How many random applications there are on each database, which are others on the other one. Changed sources get others. */
+const applications = Number(process.env.GROUP_APPLICATIONS ?? 1);
 const requestsOfEach = process.env.GROUP_APPLICATIONS ? 2000 : 600;
 const sent: Partial<Record<DatabaseKind, number>> = {};
 

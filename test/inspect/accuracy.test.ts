@@ -9,7 +9,7 @@ import { databases, freshDatabase } from '../support/databases.ts';
 import { casesOn } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
-const runs = Number(process.env.FC_RUNS ?? 4);
+const runs = Number(process.env.FC_RUNS ?? 2);
 
 /** Always tried: its lists have rows, as those of a few random ones need not. */
 const known = fc.sample(universe, { seed: 4, numRuns: 1 });

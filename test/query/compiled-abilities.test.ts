@@ -234,7 +234,7 @@ describe.each(databases)('coalescing on %s', (database) => {
         await turn();
       }
     });
-    for (let round = 1; round <= 200; round++) {
+    for (let round = 1; round <= 60; round++) {
       const { statusCode } = await application.app.inject({ method: 'PATCH', url: '/counter/1.json', payload: { value: round } });
       expect(statusCode).toBe(200);
       written = round;
@@ -244,6 +244,6 @@ describe.each(databases)('coalescing on %s', (database) => {
     stop = true;
     await Promise.all(readers);
     expect(stale).toEqual([]);
-    expect(reads).toBeGreaterThan(500);
+    expect(reads).toBeGreaterThan(150);
   });
 });

@@ -74,7 +74,7 @@ test('a shared read never returns data older than the request', async () => {
   const readers = Array.from({ length: 12 }, (_, i) => load(i * 11));
   app.statements.length = 0;
   try {
-    for (let value = 1; value <= 60; value++) {
+    for (let value = 1; value <= 25; value++) {
       const number = 60 + ((value * 37) % 130);
       await em.execute('update thing set value = ?', [value]);
       const { results } = JSON.parse(await page(20, number));
@@ -84,7 +84,7 @@ test('a shared read never returns data older than the request', async () => {
     isOver = true;
     await Promise.all(readers);
   }
-  expect(app.statements.filter((sql) => sql.startsWith('with recursive _hop')).length).toBeGreaterThan(10);
+  expect(app.statements.filter((sql) => sql.startsWith('with recursive _hop')).length).toBeGreaterThan(5);
 });
 
 test('requests that share a failed read all fail, and later requests succeed', async () => {

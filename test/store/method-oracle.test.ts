@@ -18,7 +18,7 @@ import {
 
 /** How many random models there are on each database, and how many owners of each. */
 const models = Number(process.env.ORACLE_MODELS ?? 2);
-const owners = Number(process.env.ORACLE_OWNERS ?? 6);
+const owners = Number(process.env.ORACLE_OWNERS ?? 4);
 
 type Any = any;
 

@@ -7,7 +7,7 @@ import { startApplication, type TestApplication } from '../support/testing.ts';
 type Any = any;
 
 const cases = Number(process.env.FC_RUNS ?? 1);
-const requests = process.env.FC_RUNS ? 30 : 15;
+const requests = process.env.FC_RUNS ? 30 : 8;
 
 const both = ['read', 'write'] as const;
 
