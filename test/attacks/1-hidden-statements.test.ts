@@ -95,7 +95,7 @@ describe.each(stores)(
       };
     }
 
-    test.each(partOf(setups, 2, compiledReads ? 0 : 1))(
+    test.each(partOf(setups, 3, compiledReads ? 0 : 1))(
       'send the same statements and call the same code: $variant, $form',
       async ({ form, variant }) => {
         const { embeds, restricts } = variants[variant];

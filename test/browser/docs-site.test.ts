@@ -23,8 +23,8 @@ function samplesOf(section: Section): string[] {
   return [...new Set([found[0], longest].flatMap((page) => (page ? [urlOf(page.path)] : [])))];
 }
 
-/** Seconds each, so half of them are visited by default, the other half with other sources. */
-const visited = ['/', ...partOf((Object.keys(sections) as Section[]).flatMap(samplesOf), 2)];
+/** Seconds each, so a third of them are visited by default, the others with other sources. */
+const visited = ['/', ...partOf((Object.keys(sections) as Section[]).flatMap(samplesOf), 3)];
 
 const types: Readonly<Record<string, string>> = {
   '.css': 'text/css',

@@ -1,6 +1,7 @@
 import { type Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { databases, freshDatabase } from '../support/databases.ts';
+import { partOf } from '../support/random.ts';
 import { startApplication, type TestApplication } from '../support/testing.ts';
 
 type Any = any;
@@ -97,7 +98,7 @@ function models() {
 
 const associations = ['plain', 'counted', 'chained', 'single', 'made', 'failing', 'late'];
 
-describe.each(databases.flatMap((database) => [true, false].map((compiled) => ({ database, compiled }))))(
+describe.each(databases.flatMap((database, turn) => partOf([true, false], 2, turn).map((compiled) => ({ database, compiled }))))(
   'methods of a model on $database (compiled: $compiled)',
   ({ database, compiled }) => {
     let app: TestApplication;

@@ -329,8 +329,8 @@ export function describeCalls(database: DatabaseKind): void {
 
   describe.each(Object.keys(variants) as VariantName[])('application code of the variant "%s"', (name) => {
     const place = Object.keys(variants).indexOf(name);
-    // calls do not depend on the database, so each case is tried with half of the variants, on either database
-    const tried = partOf(cases, 4, place + (database === 'sqlite' ? 0 : 2)).filter(({ of }) => !of || of(variants[name]));
+    // calls do not depend on the database, so each case is tried with a third of the variants, on either database
+    const tried = partOf(cases, 6, place + (database === 'sqlite' ? 0 : 3)).filter(({ of }) => !of || of(variants[name]));
 
     test.each(tried)('runs once: $title', async (sent) => {
       expect(await faultsByForm(name, sent, false)).toEqual({});

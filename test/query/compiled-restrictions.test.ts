@@ -253,7 +253,7 @@ describe.each(databases)('a controller that restricts compiled reads on %s', (da
       `/person.json${query}`,
       `/sorted.json${query}`,
     ]);
-    const entities = [1, 2, 3, 4, 5, 6, 7, 99].map((id) => `/person/${id}.json`);
+    const entities = [...partOf([1, 2, 3, 4, 5, 6, 7], 2), 99].map((id) => `/person/${id}.json`);
     const statuses = new Set<number>();
     for (const path of broken.includes(name) ? lists.slice(0, 2) : [...lists, ...entities]) {
       const expected = await plain.app.inject({ url: path });

@@ -10,6 +10,7 @@ import {
   type Violation,
 } from '../../src/index.ts';
 import { databases } from '../support/databases.ts';
+import { partOf } from '../support/random.ts';
 import { everything, useApplication } from './fixtures/use-application.ts';
 
 const Team = defineEntity({
@@ -117,85 +118,84 @@ const options = {
   controllers: [ArticleController, ForgetfulController],
 } as const;
 
-describe.each(databases.flatMap((kind) => [true, false].map((compiledReads) => ({ kind, compiledReads }))))(
-  'validation on $kind, compiled: $compiledReads',
-  ({ compiledReads, kind }) => {
-    const running = useApplication(kind, { ...options, compiledReads } as never);
-    const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
-      running.request(method, path, { json, headers });
-    const titles = ({ json }: { json: any }) => json.violations?.map((violation: Violation) => violation.title);
-    const insert = async (values: string) => {
-      const [{ id }] = (await running.rows(`insert into article (title, summary, author) values (${values}) returning id`)) as [
-        { id: number },
-      ];
-      return id;
-    };
+describe.each(
+  databases.flatMap((kind, turn) => partOf([true, false], 2, turn).map((compiledReads) => ({ kind, compiledReads }))),
+)('validation on $kind, compiled: $compiledReads', ({ compiledReads, kind }) => {
+  const running = useApplication(kind, { ...options, compiledReads } as never);
+  const send = (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) =>
+    running.request(method, path, { json, headers });
+  const titles = ({ json }: { json: any }) => json.violations?.map((violation: Violation) => violation.title);
+  const insert = async (values: string) => {
+    const [{ id }] = (await running.rows(`insert into article (title, summary, author) values (${values}) returning id`)) as [
+      { id: number },
+    ];
+    return id;
+  };
 
-    test('applies constraints of the groups of the action, and always those without groups', async () => {
-      for (const base of ['/plain', '/forgetful']) {
-        const id = await insert(`'ab', '', 'x'`);
-        const patched = await send('PATCH', `${base}/${id}.json`, { title: 'abc' });
-        expect([patched.status, titles(patched)]).toEqual([422, ['is too short to be published', 'is missing']]);
-        const tiny = await send('PATCH', `${base}/${id}.json`, { title: 'a', summary: 's' });
-        expect([tiny.status, titles(tiny).length]).toEqual([422, 1]);
-        expect((await send('PATCH', `${base}/${id}.json`, { title: 'abcdef', summary: 's' })).status).toBe(200);
-        const linked = await insert(`'abc', '', 'x'`);
-        await running.rows('insert into tag (id) values (1) on conflict do nothing');
-        const added = await send('POST', `${base}/${linked}/tag.json`, { id: 1 });
-        expect([added.status, titles(added)]).toEqual([422, ['is too short to be published']]);
-      }
-      const made = await send('POST', '/note.json', { text: 'ab' });
-      expect(made.status).toBe(201);
-      expect((await send('PATCH', `/note/${made.json.id}.json`, { text: 'abc' })).status).toBe(422);
-      expect((await send('PUT', `/note/${made.json.id}.json`, { text: 'abcde' })).status).toBe(200);
-      expect((await send('POST', '/note.json', { text: '' })).status).toBe(422);
-    });
+  test('applies constraints of the groups of the action, and always those without groups', async () => {
+    for (const base of ['/plain', '/forgetful']) {
+      const id = await insert(`'ab', '', 'x'`);
+      const patched = await send('PATCH', `${base}/${id}.json`, { title: 'abc' });
+      expect([patched.status, titles(patched)]).toEqual([422, ['is too short to be published', 'is missing']]);
+      const tiny = await send('PATCH', `${base}/${id}.json`, { title: 'a', summary: 's' });
+      expect([tiny.status, titles(tiny).length]).toEqual([422, 1]);
+      expect((await send('PATCH', `${base}/${id}.json`, { title: 'abcdef', summary: 's' })).status).toBe(200);
+      const linked = await insert(`'abc', '', 'x'`);
+      await running.rows('insert into tag (id) values (1) on conflict do nothing');
+      const added = await send('POST', `${base}/${linked}/tag.json`, { id: 1 });
+      expect([added.status, titles(added)]).toEqual([422, ['is too short to be published']]);
+    }
+    const made = await send('POST', '/note.json', { text: 'ab' });
+    expect(made.status).toBe(201);
+    expect((await send('PATCH', `/note/${made.json.id}.json`, { text: 'abc' })).status).toBe(422);
+    expect((await send('PUT', `/note/${made.json.id}.json`, { text: 'abcde' })).status).toBe(200);
+    expect((await send('POST', '/note.json', { text: '' })).status).toBe(422);
+  });
 
-    test('passes action, request and groups to the controller and to the model, once', async () => {
-      seen.length = 0;
-      const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'ada' });
-      expect([made.status, made.json]).toEqual([
-        201,
-        { id: made.json.id, title: 'first', summary: 'FIRST', author: 'ada', team: null, tags: [] },
-      ]);
-      expect(seen).toEqual(['before _index POST', 'controller _index POST []', 'model _index POST []']);
-      seen.length = 0;
-      expect((await send('PATCH', `/plain/${made.json.id}.json`, { title: 'second' })).status).toBe(200);
-      expect(seen).toEqual(['model _entity PATCH [publish]']);
-      expect((await send('PATCH', `/plain/${made.json.id}.json`, { title: 'taken' })).status).toBe(200);
-      expect(titles(await send('POST', '/hooked.json', { title: 'taken' }))).toEqual(['is taken']);
-      seen.length = 0;
-      expect((await send('DELETE', `/hooked/${made.json.id}.json`)).status).toBe(204);
-      expect(seen).toEqual([]);
-    });
+  test('passes action, request and groups to the controller and to the model, once', async () => {
+    seen.length = 0;
+    const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'ada' });
+    expect([made.status, made.json]).toEqual([
+      201,
+      { id: made.json.id, title: 'first', summary: 'FIRST', author: 'ada', team: null, tags: [] },
+    ]);
+    expect(seen).toEqual(['before _index POST', 'controller _index POST []', 'model _index POST []']);
+    seen.length = 0;
+    expect((await send('PATCH', `/plain/${made.json.id}.json`, { title: 'second' })).status).toBe(200);
+    expect(seen).toEqual(['model _entity PATCH [publish]']);
+    expect((await send('PATCH', `/plain/${made.json.id}.json`, { title: 'taken' })).status).toBe(200);
+    expect(titles(await send('POST', '/hooked.json', { title: 'taken' }))).toEqual(['is taken']);
+    seen.length = 0;
+    expect((await send('DELETE', `/hooked/${made.json.id}.json`)).status).toBe(204);
+    expect(seen).toEqual([]);
+  });
 
-    test('validates and writes values that beforeValidation sets', async () => {
-      await running.rows(`insert into team (id, name) values (1, 'north') on conflict do nothing`);
-      const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'eve', 'x-team': '1' });
-      expect([made.status, made.json]).toMatchObject([201, { author: 'eve', team: { id: 1, name: 'north' } }]);
-      expect((await send('GET', `/plain/${made.json.id}.json`)).json).toEqual(made.json);
-      const short = await send('PATCH', `/hooked/${made.json.id}.json`, { summary: 'new' }, { 'x-short': '1' });
-      expect(short.status).toBe(422);
-      expect((await send('GET', `/plain/${made.json.id}.json`)).json).toEqual(made.json);
-      const count = (await send('GET', '/plain.json')).json.count;
-      const stopped = await send('POST', '/hooked.json', { title: 'other' }, { 'x-stop': '1' });
-      expect([stopped.status, stopped.json]).toEqual([202, { stopped: true }]);
-      expect((await send('GET', '/plain.json')).json.count).toBe(count);
-    });
+  test('validates and writes values that beforeValidation sets', async () => {
+    await running.rows(`insert into team (id, name) values (1, 'north') on conflict do nothing`);
+    const made = await send('POST', '/hooked.json', { title: 'first' }, { 'x-author': 'eve', 'x-team': '1' });
+    expect([made.status, made.json]).toMatchObject([201, { author: 'eve', team: { id: 1, name: 'north' } }]);
+    expect((await send('GET', `/plain/${made.json.id}.json`)).json).toEqual(made.json);
+    const short = await send('PATCH', `/hooked/${made.json.id}.json`, { summary: 'new' }, { 'x-short': '1' });
+    expect(short.status).toBe(422);
+    expect((await send('GET', `/plain/${made.json.id}.json`)).json).toEqual(made.json);
+    const count = (await send('GET', '/plain.json')).json.count;
+    const stopped = await send('POST', '/hooked.json', { title: 'other' }, { 'x-stop': '1' });
+    expect([stopped.status, stopped.json]).toEqual([202, { stopped: true }]);
+    expect((await send('GET', '/plain.json')).json.count).toBe(count);
+  });
 
-    test('reports violations of the body if beforeValidation fails', async () => {
-      const wrong = await send('POST', '/hooked.json', { title: 3 });
-      expect([wrong.status, wrong.json.violations.map(({ propertyPath }: Violation) => propertyPath)]).toEqual([422, ['title']]);
-    });
+  test('reports violations of the body if beforeValidation fails', async () => {
+    const wrong = await send('POST', '/hooked.json', { title: 3 });
+    expect([wrong.status, wrong.json.violations.map(({ propertyPath }: Violation) => propertyPath)]).toEqual([422, ['title']]);
+  });
 
-    test('applies the groups of its action in a handler, or those that the handler passes', async () => {
-      const id = await insert(`'abc', '', 'x'`);
-      const { json } = await send('GET', `/forgetful/${id}/check.json`);
-      expect(json.own.map(({ title }: Violation) => title)).toEqual(['is too short to be published']);
-      expect(json.more.map(({ title }: Violation) => title)).toEqual(['is too short to be published', 'is missing']);
-    });
-  },
-);
+  test('applies the groups of its action in a handler, or those that the handler passes', async () => {
+    const id = await insert(`'abc', '', 'x'`);
+    const { json } = await send('GET', `/forgetful/${id}/check.json`);
+    expect(json.own.map(({ title }: Violation) => title)).toEqual(['is too short to be published']);
+    expect(json.more.map(({ title }: Violation) => title)).toEqual(['is too short to be published', 'is missing']);
+  });
+});
 
 test('unknown validation groups and malformed constraints are start errors', async () => {
   const mistakes = async (model: unknown, actions: object, controller: unknown = null): Promise<string[]> => {
