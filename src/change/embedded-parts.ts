@@ -1,3 +1,4 @@
+import type { EntityProperty } from '@mikro-orm/core';
 import { ownProperties } from '../model/field-plan.ts';
 import type { EmbeddedPlan, EmbeddedWrite, WritableField } from './write-plan.ts';
 
@@ -47,10 +48,14 @@ function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** The parts of an embedded object that bodies cannot set, and those that the caller cannot see and did not send. */
+/**
+ * The parts of an embedded object that bodies cannot set, and those that the caller cannot see and did not send. Required parts that
+ * have no value so far are left out: MikroORM would reject them.
+ */
 export function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
   const isSet = ({ name, unseen }: WritableField) => !unseen || Object.hasOwn(sent, name);
   const settable = new Set([...fields.values()].filter(isSet).map(({ property }) => property));
-  const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name as string));
+  const isUnset = ({ name, nullable }: EntityProperty) => !nullable && (embedded[name] ?? null) === null;
+  const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name) && !isUnset(part));
   return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
 }

@@ -1,4 +1,5 @@
 // @module-tag divided
+import { defineEntity, p } from '@mikro-orm/core';
 import { describe, expect, test } from 'vitest';
 import {
   ApiController,
@@ -8,7 +9,7 @@ import {
   type ModelQuery,
   TypeDenormalizer,
 } from '../../src/index.ts';
-import { databases } from '../support/databases.ts';
+import { databases, freshDatabase } from '../support/databases.ts';
 import { startApplication } from '../support/testing.ts';
 import {
   Appointment,
@@ -649,5 +650,40 @@ describe('a denormalizer causes a start error', () => {
   test('but not if it is valid', async () => {
     const app = await start(Ready);
     await app.close();
+  });
+});
+
+describe.each(databases)('required parts of embedded objects that bodies cannot set, on %s', (kind) => {
+  const Stop = defineEntity({
+    name: 'Stop',
+    embeddable: true,
+    properties: { place: p.string().groups('read', 'write'), secret: p.string() },
+  });
+  const Tour = defineEntity({
+    name: 'Tour',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      stops: () => p.embedded(Stop).array().groups('read', 'write'),
+      start: () => p.embedded(Stop).object().groups('read', 'write'),
+    },
+  });
+
+  test.each(['PUT', 'PATCH'])('do not reject %s if they have no value', async (method) => {
+    const database = await freshDatabase(kind);
+    const actions = { _index: { methods: { POST: true } }, _entity: { methods: { PATCH: true, PUT: true } } };
+    const app = await startApplication({
+      app_main: { apis: { tour: { class: Tour, base_path: '/tours', actions } } },
+      models: [Tour, Stop],
+      databaseUrl: database.url,
+    } as never);
+    try {
+      await app.request('POST', '/tours.json', { json: { stops: [{ place: 'a' }], start: { place: 'a' } } });
+      const json = { stops: [{ place: 'a' }, { place: 'b' }], start: { place: 'b' } };
+      const changed = await app.request(method, '/tours/1.json', { json });
+      expect([changed.status, changed.json]).toEqual([200, { id: 1, ...json }]);
+    } finally {
+      await app.close();
+      await database.drop();
+    }
   });
 });
