@@ -6,6 +6,7 @@ import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { targetsOf } from '../model/field-plan.ts';
 import { concreteClasses, metaOfEntity, modelName } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
+import { isLazyColumn, loadLazyColumn } from '../query/entities/lazy-columns.ts';
 import { loadLists } from '../query/entities/populate-steps.ts';
 import { EntityVisibility } from '../query/visibility/entity-visibility.ts';
 import type { AssociationReader } from './associations.ts';
@@ -71,8 +72,12 @@ export class Deserializer {
     const { nested = noNested } = scope;
     const resolve = this.#associations.forFieldsOf(meta);
     for (const field of this.planFor(meta).fields.values()) {
-      if (field.kind !== 'to-one' && field.kind !== 'to-many') continue;
       const sent = (body: unknown) => isObject(body) && Object.hasOwn(body, field.name);
+      if (isLazyColumn(field.metadata)) {
+        const changed = entities.filter((_, index) => sent(bodies[index]));
+        await loadLazyColumn(scope.em, changed, field.property);
+      }
+      if (field.kind !== 'to-one' && field.kind !== 'to-many') continue;
       await resolve.load(
         field,
         bodies.filter(sent).flatMap((body) => (body as Record<string, unknown>)[field.name]),
@@ -137,6 +142,10 @@ export class Deserializer {
   /** Sets on an entity the fields that were sent, or all of them. */
   async update(entity: object, body: Record<string, unknown>, mode: 'patch' | 'replace', scope: Scope): Promise<Deserialized> {
     const plan = this.planFor(metaOfEntity(this.#mapper, entity));
+    // JSON is merged with what is stored, and a value that is unknown would count as changed
+    for (const { metadata, name, property } of plan.fields.values())
+      if (isLazyColumn(metadata) && (mode === 'replace' || Object.hasOwn(body, name)))
+        await loadLazyColumn(scope.em, [entity], property);
     const { values, violations } = await this.#read(plan, body, entity, mode, scope);
     if (isTurnLong()) await nextTurn();
     const assigned: Record<string, unknown> = {};

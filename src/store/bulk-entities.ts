@@ -12,6 +12,7 @@ import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey, type Identifier } from '../model/identifier.ts';
 import { amongAny, asRow, hasOneOf, isSelected, keyColumnsOf } from '../model/key-condition.ts';
 import { keysAmong } from '../query/entities/keys.ts';
+import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { type BeforeCommit, FoundEntity } from './entity-store.ts';
@@ -189,7 +190,7 @@ export class BulkEntities {
         if (isTurnLong()) await nextTurn();
         const keys = some.map((entity) => entityKey(entity));
         const where = { $and: [hasOneOf(meta, em.getPlatform(), keys)] };
-        await em.find(meta.class, where as never, { ...(reading as object), filters: false } as never);
+        await em.find(meta.class, where as never, { ...reading, populate: lazyColumnsOf(meta, some), filters: false } as never);
       }
     }
     if (isTurnLong()) await nextTurn();
@@ -205,4 +206,4 @@ function chunksOf<Item>(items: readonly Item[]): (readonly Item[])[] {
   return chunks;
 }
 
-const reading = { refresh: true, flushMode: FlushMode.COMMIT } as never;
+const reading = { refresh: true, flushMode: FlushMode.COMMIT };

@@ -13,6 +13,7 @@ import { versionOf, versionText } from '../model/version.ts';
 import { fetchOne, fetchPage } from '../query/entities/fetch.ts';
 import { canHideRows } from '../query/entities/filters.ts';
 import { countOf, keysAmong, orderedKeys } from '../query/entities/keys.ts';
+import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
@@ -201,6 +202,7 @@ export class EntityStore {
     // MikroORM's own refresh converts the row to JSON and back, which not every type survives
     await em.findOne(meta.class, hasKey(meta, entityKey(entity)), {
       refresh: true,
+      populate: lazyColumnsOf(meta, [entity]),
       filters: false,
       flushMode: FlushMode.COMMIT,
     } as never);

@@ -4,6 +4,7 @@ import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { metaOfEntity } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
+import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
 import { type RowVersion, readVersion } from '../query/rows/row-version.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -30,6 +31,7 @@ export async function rereadEntity(
   // MikroORM's own refresh converts the row to JSON and back, which not every type survives
   const read = await em.findOne(meta.class, hasKey(meta, entityKey(entity)), {
     refresh: true,
+    populate: lazyColumnsOf(meta, [entity]),
     flushMode: FlushMode.COMMIT,
   } as never);
   if (read !== entity || !wrapped.isInitialized()) return null;
