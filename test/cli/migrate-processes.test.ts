@@ -28,7 +28,7 @@ async function holdLock(url: string, milliseconds: number): Promise<{ readonly e
 }
 
 describe.each(databases)('schema: migrate on %s', (kind) => {
-  test('ten concurrently started processes apply each migration once, and all of them serve', async () => {
+  test('six concurrently started processes apply each migration once, and all of them serve', async () => {
     const database = await freshDatabase(kind);
     const directory = migratedApplication(name, { ...database, schema: 'migrate' });
     await call(['migrate', 'create', directory]);
@@ -45,7 +45,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
       'src/seed.ts',
       "import { Person } from './models/person.ts';\nexport default (em) => em.create(Person, { name: 'seed' });\n",
     );
-    const servers = Array.from({ length: 10 }, () => start(['serve', directory, '--port', '0']));
+    const servers = Array.from({ length: 6 }, () => start(['serve', directory, '--port', '0']));
     const addresses = await Promise.all(servers.map((server) => addressOf(server)));
     for (const address of addresses) {
       const { results } = (await (await fetch(`${address}/api/person.json`)).json()) as { results: { name: string }[] };
@@ -56,7 +56,7 @@ describe.each(databases)('schema: migrate on %s', (kind) => {
     expect(applied.map((row) => `${row.name}.ts`)).toEqual(files.sort());
     for (const { child } of servers) child.kill('SIGTERM');
     const outcomes = await Promise.all(servers.map((server) => server.ended));
-    expect(outcomes.map(({ code }) => code)).toEqual(Array(10).fill(0));
+    expect(outcomes.map(({ code }) => code)).toEqual(Array(6).fill(0));
     // one of them applied all of them
     const lines = outcomes.flatMap(({ err }) => err.split('\n').filter((line) => line.startsWith('applied Migration')));
     expect(lines).toHaveLength(3);
