@@ -139,7 +139,7 @@ export async function answerOf(
     for (const [own, those] of Map.groupBy(entities, (entity) => byRow?.of(entity) ?? serializer)) {
       for (const plan of new Set([own.planFor(meta), own.planInside(meta)])) {
         if (writes(request.method)) await readFormulas(em, meta, those, plan);
-        await populatePlan(em, those, plan);
+        await populatePlan(em, those, plan, writes(request.method));
       }
     }
   }

@@ -1,4 +1,4 @@
-import { Collection, type EntityMetadata, Reference, raw } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, helper, Reference, raw, ScalarReference } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { maxViolations, missingValue, problem, type Violation, violationOf } from '../errors.ts';
@@ -188,7 +188,7 @@ class FieldReader {
       case 'embedded':
         return this.#embedded(field, json, current, mode, path);
       case 'to-one':
-        return this.#entity(field, json, path, 'an object with the id of the associated entity');
+        return this.#toOne(field, json, path);
       case 'to-many':
         return this.#toMany(field, json, current, path);
     }
@@ -208,7 +208,8 @@ class FieldReader {
 
   async #merged(field: ScalarWrite, json: Values, current: Values | null, path: string): Promise<unknown> {
     if (isTurnLong()) await nextTurn();
-    const merged = mergePatch(current?.[field.property], json);
+    const before = current?.[field.property];
+    const merged = mergePatch(before instanceof ScalarReference ? before.unwrap() : before, json);
     if (isTurnLong()) await nextTurn();
     const parsed = field.parse(merged);
     if (isTurnLong()) await nextTurn();
@@ -217,6 +218,13 @@ class FieldReader {
 
   #valueIn(parsed: Parsed, path: string): unknown {
     return 'value' in parsed ? parsed.value : this.#refuse({ propertyPath: path, ...parsed.refused });
+  }
+
+  async #toOne(field: AssociationWrite, json: unknown, path: string): Promise<unknown> {
+    const isKeyAlone = field.metadata.mapToPk && !isObject(json);
+    const sent = isKeyAlone ? { id: json } : json;
+    const entity = await this.#entity(field, sent, path, 'an object with the id of the associated entity');
+    return entity && field.metadata.mapToPk ? helper(entity).getPrimaryKey() : entity;
   }
 
   async #entity(field: AssociationWrite, json: unknown, path: string, expected: string): Promise<object | undefined> {
@@ -248,8 +256,12 @@ class FieldReader {
   async #hiddenToOne(field: WritableField, current: Values | null): Promise<unknown> {
     const linked = field.kind === 'to-one' ? current?.[field.property] : null;
     if (field.kind !== 'to-one' || linked === null || linked === undefined) return undefined;
-    const [hidden] = await this.#reading.hiddenAmong(field, [Reference.unwrapReference(linked as object)]);
-    return hidden;
+    const { em, hiddenAmong } = this.#reading;
+    const [target] = field.targets;
+    const isKey = target && field.metadata.mapToPk;
+    const row = isKey ? em.getReference(target.class, linked as never) : Reference.unwrapReference(linked as object);
+    const [hidden] = await hiddenAmong(field, [row]);
+    return hidden && isKey ? linked : hidden;
   }
 
   /** The items that the caller cannot see: they stay in the list. Loads the items, because only loaded ones can be removed. */
@@ -280,19 +292,23 @@ class FieldReader {
   async #embeddable(
     field: EmbeddedWrite,
     json: unknown,
-    current: Values | null,
+    before: Values | null,
     outerMode: WriteMode,
     path: string,
   ): Promise<unknown> {
     if (!isObject(json)) return this.#refuse(wrongType(path, 'an object'));
     const plan = chooseEmbeddable(field.plans, json, path);
+    // an object of another class is replaced
+    const isOther = plan.discriminator && before && before[plan.discriminator.property] !== plan.discriminator.value;
+    const current = isOther ? null : before;
     const keys = new Set(plan.discriminator ? [plan.discriminator.key] : []);
     checkKeys(json, plan.fields, new Set(), keys, `${path}.`);
     // an object that is missing so far cannot be patched
     const mode = outerMode === 'patch' && current === null ? 'create' : outerMode;
     const values = await this.fields(plan.fields, json, current, mode, `${path}.`, keys);
     if (mode === 'replace' && current) Object.assign(values, hiddenParts(plan, current, json));
-    return plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
+    const made = plan.discriminator ? { ...values, [plan.discriminator.property]: plan.discriminator.value } : values;
+    return isOther ? this.#reading.em.create(plan.meta.class, made as never, { managed: false, persist: false } as never) : made;
   }
 
   /** PUT sets a field that was not sent to the value that it would have in a new row. */

@@ -1,4 +1,4 @@
-import type { EntityMetadata } from '@mikro-orm/core';
+import { type EntityMetadata, ScalarReference } from '@mikro-orm/core';
 import type { ApiRequest } from '../access/user.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import { problem, type Violation, violationsProblem } from '../errors.ts';
@@ -151,8 +151,11 @@ export class Deserializer {
     const assigned: Record<string, unknown> = {};
     for (const field of plan.fields.values()) {
       if (!Object.hasOwn(values, field.property)) continue;
-      const target = field.kind === 'scalar' && field.custom ? (entity as Record<string, unknown>) : assigned;
-      target[field.property] = values[field.property];
+      const value = values[field.property];
+      const isReference = field.kind === 'scalar' && field.metadata.ref === true;
+      const isMade = isReference || (field.kind === 'scalar' && field.custom) || (field.kind === 'embedded' && isInstance(value));
+      const target = isMade ? (entity as Record<string, unknown>) : assigned;
+      target[field.property] = isReference ? new ScalarReference(value, true) : value;
     }
     await assignInTurns(scope.em, entity, assigned, {
       mergeObjectProperties: false,
@@ -180,6 +183,11 @@ export class Deserializer {
       hiddenAmong: ({ targets }, associated) => visibility.hiddenAmong(targets, associated),
     });
   }
+}
+
+/** Whether a value is an embedded object of a class of its own, which MikroORM would merge into the one before. */
+function isInstance(value: unknown): boolean {
+  return isObject(value) && Object.getPrototypeOf(value) !== Object.prototype;
 }
 
 /** Rejects the key of a row that was read already, or that was created before: the mapper would change that row instead. */

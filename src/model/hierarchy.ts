@@ -1,5 +1,6 @@
 import { type EntityMetadata, helper } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
+import { isMadePivot } from '../database/orm/made-pivot.ts';
 
 /** A model's class, made by MikroORM or by the application. */
 export type ModelClass = abstract new (...args: never[]) => object;
@@ -11,7 +12,7 @@ export function entitiesOf(mapper: Mapper): readonly EntityMetadata[] {
   let found = entities.get(mapper);
   if (found === undefined) {
     const all = [...mapper.getMetadata().getAll().values()];
-    found = all.filter((meta) => !meta.embeddable && !meta.pivotTable && !meta.virtual);
+    found = all.filter((meta) => !meta.embeddable && !isMadePivot(meta) && !meta.virtual);
     entities.set(mapper, found);
   }
   return found;

@@ -1,6 +1,7 @@
 import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import type { AbstractSqlPlatform, SqlSchemaGenerator } from '@mikro-orm/sql';
 import type { Mapper } from '../mapper.ts';
+import { isMadePivot } from '../orm/made-pivot.ts';
 import type { WantedColumn, WantedTable } from './catalogue.ts';
 
 /** The tables and views that the models of an application need. */
@@ -79,7 +80,7 @@ function propertyOf(
   for (const meta of metas) {
     const found = meta.props.find(({ fieldNames, persist }) => persist !== false && fieldNames?.includes(column));
     if (!found) continue;
-    const property = meta.pivotTable ? modelOf(meta, all) : `${ownerOf(meta, found, metas)}.${pathOf(found, meta)}`;
+    const property = isMadePivot(meta) ? modelOf(meta, all) : `${ownerOf(meta, found, metas)}.${pathOf(found, meta)}`;
     // MikroORM inserts a default that is a value; the database sets a default that is an expression, and the first version
     return { property, needsDefault: found.version === true || (found.default ?? null) === null };
   }
@@ -107,7 +108,7 @@ function pathOf({ embedded, name }: EntityProperty, meta: EntityMetadata): strin
 }
 
 function modelOf(meta: EntityMetadata, all: readonly EntityMetadata[]): string {
-  if (!meta.pivotTable) return meta.className;
+  if (!isMadePivot(meta)) return meta.className;
   for (const { className, relations } of all) {
     const association = relations.find(({ owner, pivotTable }) => owner && pivotTable === meta.className);
     if (association) return `${className}.${association.name}`;

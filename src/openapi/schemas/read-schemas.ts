@@ -10,6 +10,7 @@ import { type Field, type FieldPlan, planFields, type ScalarField } from '../../
 import { rolesOfProperty } from '../../model/group-roles.ts';
 import { groupNames } from '../../model/groups.ts';
 import { discriminatorProperty } from '../../model/hierarchy.ts';
+import { isComposite, keyKind } from '../../model/identifier.ts';
 import type { Normalization } from '../../model/normalization.ts';
 import { aggregateResult } from '../aggregates.ts';
 import { pascal, wordsOf } from '../english.ts';
@@ -144,7 +145,7 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     // a serializer of the model can return anything
     if (metadata.serializer) return {};
     if (field.kind === 'scalar') return scalarSchema(meta, field);
-    const target = union(field.plan, { ...within, isWhole: false });
+    const target = keyAlone(field) ?? union(field.plan, { ...within, isWhole: false });
     if (field.kind === 'embedded') {
       const whole = listIf(field.array, target);
       return metadata.nullable === true || (meta.embeddable && canVanish(metadata)) ? orNull(whole) : whole;
@@ -152,6 +153,12 @@ export function readSchemas({ components, describe, hides, mapper }: SchemaConte
     if (field.kind === 'to-many') return listIf(true, target);
     const inverse = metadata.kind === ReferenceKind.ONE_TO_ONE && !metadata.owner;
     return metadata.nullable === true || inverse || [...field.plan.variants.keys()].some(hides) ? orNull(target) : target;
+  }
+
+  /** The schema of the key that the model has instead of the associated entity; null if it has the entity. */
+  function keyAlone({ metadata: { mapToPk, targetMeta } }: Field): JsonSchema | null {
+    if (!mapToPk || !targetMeta) return null;
+    return isComposite(targetMeta) ? {} : valueSchema(keyKind(targetMeta, mapper.driver.getPlatform()), 'read');
   }
 
   return { of, collection, aggregates, prefer };

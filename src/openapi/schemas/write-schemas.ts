@@ -118,6 +118,9 @@ export function writeSchemas({ components, denormalizes, describe, mapper }: Sch
     const item = denormalizes(owner, field.property)
       ? { description: 'Read by code of the application.' }
       : reference(field.targets);
+    const [target] = field.targets;
+    if (target && field.metadata.mapToPk && !isComposite(target))
+      return anyOf([valueSchema(keyKind(target, platform), 'write'), item]);
     return listIf(field.kind === 'to-many', item);
   }
 

@@ -239,10 +239,12 @@ async function referringKeys(em: RequestEntityManager, owner: object, { mappedBy
 
 /** The keys of the rows that are linked with an entity. */
 async function linkedKeys(em: RequestEntityManager, owner: object, property: EntityProperty): Promise<unknown[]> {
-  const { inverseJoinColumns, joinColumns, pivotTable, targetMeta } = property;
+  const { inverseJoinColumns, joinColumns, pivotEntity, targetMeta } = property;
   const platform = em.getPlatform();
+  const { schema, tableName } = em.getMetadata().get(pivotEntity as never) as EntityMetadata;
+  const table = [schema ?? [], tableName].flat().map((name) => platform.quoteIdentifier(name));
   const [item, own] = [...inverseJoinColumns, ...joinColumns].map((column) => platform.quoteIdentifier(column));
-  const sql = `select ${item} from ${platform.quoteIdentifier(pivotTable)} where ${own} = ? order by ${item}`;
+  const sql = `select ${item} from ${table.join('.')} where ${own} = ? order by ${item}`;
   const params = databaseKey(helper(owner).__meta as EntityMetadata, platform, entityKey(owner, true));
   return sentKeys(em, targetMeta as EntityMetadata, { sql, params });
 }

@@ -1,21 +1,31 @@
-import { Collection, type EntityMetadata, helper, Reference } from '@mikro-orm/core';
+import { Collection, type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.ts';
 import { populateInSteps } from './populate-steps.ts';
+import { sortAsDeclared } from './sort-lists.ts';
 
 /**
  * Loads what a plan shows beyond the entities' own rows. It takes one statement for each association of the plan, whatever the
- * number and the classes of the entities.
+ * number and the classes of the entities. After a write, lists that code or a body has set get the order that the model declares.
  */
-export async function populatePlan(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Promise<void> {
-  for (const { property, plans, owners } of wanted(em, entities, plan)) {
+export async function populatePlan(
+  em: RequestEntityManager,
+  entities: readonly object[],
+  plan: FieldPlan,
+  isWritten = false,
+): Promise<void> {
+  for (const { metadata, owners, plans, property } of wanted(em, entities, plan)) {
+    const lists = isWritten && metadata.orderBy ? loadedLists(owners, property) : [];
     await populateInSteps(em, owners, property);
-    if (plans.some(loadsMore)) await populatePlan(em, associated(owners, property), union(plans));
+    if (isWritten && metadata.targetMeta?.pivotTable) await readAgain(em, owners, property);
+    await sortAsDeclared(em, metadata, lists);
+    if (plans.some(loadsMore)) await populatePlan(em, associated(owners, property), union(plans), isWritten);
   }
 }
 
 interface Wanted {
   readonly property: string;
+  readonly metadata: EntityProperty;
   /** The plans of the associated entities, one for each class that has the association. */
   readonly plans: FieldPlan[];
   readonly owners: object[];
@@ -43,7 +53,7 @@ function wanted(em: RequestEntityManager, entities: readonly object[], plan: Fie
       // MikroORM loads lazy columns for entities of one class at a time
       const owner = isAssociation ? meta.root : meta;
       const key = JSON.stringify([owner.uniqueName, property, targetMeta?.uniqueName, fieldNames, pivotTable]);
-      const same = found.get(key) ?? { property, plans: [], owners: [] };
+      const same = found.get(key) ?? { property, metadata: field.metadata, plans: [], owners: [] };
       found.set(key, same);
       for (const each of group) same.owners.push(each);
       if (isAssociation) same.plans.push(field.plan);
@@ -99,6 +109,19 @@ function associated(entities: readonly object[], path: string): object[] {
     for (const item of items) if (item && typeof item === 'object' && helper(item).isInitialized()) found.add(item);
   }
   return [...found];
+}
+
+/** Reads the rows of a model for a pivot table, which another list of the same new entities has written. */
+async function readAgain(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
+  const isEmpty = (value: unknown) => value instanceof Collection && value.isInitialized() && value.length === 0;
+  const unread = owners.filter((owner) => isEmpty((owner as Record<string, unknown>)[property]));
+  if (unread.length > 0) await em.populate([...unread], [property] as never, { refresh: true } as never);
+}
+
+/** The lists of a to-many association that are loaded already, as far as they can have an order. */
+function loadedLists(owners: readonly object[], path: string): Collection<object>[] {
+  const isLoadedList = (value: unknown) => value instanceof Collection && value.isInitialized() && value.length > 1;
+  return valuesAt(owners, path.split('.')).filter(isLoadedList) as Collection<object>[];
 }
 
 function valuesAt(owners: readonly unknown[], [first, ...rest]: readonly string[]): unknown[] {

@@ -120,13 +120,20 @@ export function belongsTo<Part>({ columns, ownColumns, ownType }: AssociatedRows
 
 /** The pivot table of a many-to-many association. */
 export function pivotOf(mapper: Mapper, property: EntityProperty): Pivot {
-  const { inverseJoinColumns, joinColumns, pivotTable } = property;
+  const { inverseJoinColumns, joinColumns, pivotEntity, pivotTable } = property;
   const owner = joinColumns.map((name) => quoted(mapper, name));
   const item = inverseJoinColumns.map((name) => quoted(mapper, name));
   const isPlain = owner.length > 0 && item.length > 0 && !owner.some((column) => item.includes(column));
   if (!pivotTable || !isPlain) throw new NotCompilable(`"${String(property.name)}" has no plain pivot table`);
-  const names = pivotTable.split('.').map((part) => quoted(mapper, part));
-  return { table: names.join('.'), owner, item };
+  const meta = pivotEntity && (mapper.getMetadata().find(pivotEntity as never) as EntityMetadata | undefined);
+  // the name of the association's table lacks the schema of its owner
+  const table = meta
+    ? tableOf(mapper, meta)
+    : pivotTable
+        .split('.')
+        .map((part) => quoted(mapper, part))
+        .join('.');
+  return { table, owner, item };
 }
 
 /** The columns of a foreign key, in the order of the key columns to which they refer. */
