@@ -1,5 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/stored-columns.ts';
+import type { Executor } from '../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
@@ -154,6 +155,14 @@ export class RowChanges {
     const bound = parametrized(keys, this.#dialect, before);
     const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
     return { conditions: [`${asRow(this.keys)} in (${sql})`], params: bound?.params ?? [] };
+  }
+
+  /** Whether a row still has this version. */
+  async isStill(id: Identifier, version: RowVersion, executor: Executor): Promise<boolean> {
+    const params = this.#read.keyParameters(id);
+    const isSame = this.versionText(version, (value) => this.#parameter(params.push(value)));
+    const text = `select 1 from ${this.table} as ${rootTableAlias} where ${this.hasKey()} and ${isSame}`;
+    return (await executor.rows(statementOf(text), params)).length > 0;
   }
 
   /** The condition that the row has this version; `bind` makes parameters of values. */

@@ -106,8 +106,9 @@ export class RowWrites {
     if (!checked) return notPlain;
     const { referred, refusal, seen } = checked;
     if (refusal) {
-      if (await this.isThere(request, admission)) throw refusal;
-      return null;
+      if (!(await this.isThere(request, admission))) return null;
+      await this.#checkUnchanged(admission);
+      throw refusal;
     }
     const all = code && referred && entity ? await code.changed(request, entity, columns, referred, check) : columns;
     const reading = await rows.readingWithin(request, [this.changes.table]);
@@ -116,6 +117,7 @@ export class RowWrites {
     if (row) return rows.foundRow(request, row, reading);
     const reference = await this.missingReference(request, columns);
     if (!(await this.isThere(request, admission))) return null;
+    if (reference) await this.#checkUnchanged(admission);
     throw reference ?? new RowChanged();
   }
 
@@ -129,6 +131,11 @@ export class RowWrites {
   condition(request: ApiRequest, { found, restriction }: Admission): Condition {
     const state = stateOf(request, this.options.mapper);
     return { restriction, version: found?.version ?? null, em: () => state.em };
+  }
+
+  /** Throws if the row that was checked has changed: another request may have removed it together with a row that the body refers to. */
+  async #checkUnchanged({ found, key }: Admission): Promise<void> {
+    if (found?.version && !(await this.changes.isStill(key, found.version, this.options.executor))) throw new RowChanged();
   }
 
   /** Whether the row exists for the caller. A row that was found and checked existed then. */

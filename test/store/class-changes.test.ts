@@ -41,7 +41,7 @@ class VesselVoter extends Voter {
     const change = meanwhile;
     meanwhile = null;
     await change?.();
-    return !subject || allowed.includes(subject.kind) ? ('grant' as const) : ('deny' as const);
+    return !subject?.kind || allowed.includes(subject.kind) ? ('grant' as const) : ('deny' as const);
   }
 }
 
@@ -105,5 +105,53 @@ describe.each(databases)('a row that gets another class between the access check
     await execute(`update vessel set kind = 'tug' where id = 6`);
     expect((await app.request('DELETE', '/ferries/6.json')).status).toBe(404);
     expect(await execute('select name from vessel where id = 6')).toEqual([{ name: 'f5' }]);
+  });
+});
+
+describe.each(databases)('a row that is removed together with a row that a body refers to, on %s', (kind) => {
+  const Harbor = defineEntity({
+    name: 'Harbor',
+    properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read', 'write') },
+  });
+  const Boat = defineEntity({
+    name: 'Boat',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      name: p.string().groups('read', 'write'),
+      harbor: () => p.manyToOne(Harbor).nullable().groups('read', 'write'),
+      next: () => p.manyToOne(Boat).nullable().groups('read', 'write'),
+    },
+  });
+
+  test.each([
+    ['PUT', { name: 'x', harbor: { id: 1 } }],
+    ['PATCH', { harbor: { id: 1 } }],
+    ['PATCH', { next: { id: 1 } }],
+    ['PATCH', { name: 'y' }],
+  ] as const)('counts as changed, not as a wrong reference: %s %j', async (method, json) => {
+    const database = await freshDatabase(kind);
+    const actions = { _index: null, _entity: { methods: { PATCH: true, PUT: true } } };
+    const app = await startApplication({
+      app_main: { apis: { boat: { class: Boat, base_path: '/boats', base_role: 'STEER', actions } } } as Any,
+      models: [Harbor, Boat],
+      voters: [VesselVoter],
+      databaseUrl: database.url,
+      seed: async (em) => {
+        em.create(Harbor, { name: 'h' });
+        em.create(Boat, { name: 'b' });
+      },
+    });
+    try {
+      const em = app.application.mapper.em.fork();
+      meanwhile = () =>
+        em.transactional(async (own) => {
+          await own.execute('delete from boat');
+          await own.execute('delete from harbor');
+        });
+      expect((await app.request(method, '/boats/1.json', { json })).status).toBe(409);
+    } finally {
+      await app.close();
+      await database.drop();
+    }
   });
 });

@@ -55,7 +55,12 @@ const plain: Any = {
 function writesWith(options: object = {}): RowWrites {
   const executor = { rows: step('rows') };
   const made = new RowWrites({ mapper, meta, rows, writer: {}, executor, associations, code: null, ...options } as Any);
-  Object.assign(made.changes, { insert: step('insert'), update: step('update'), remove: step('remove') });
+  Object.assign(made.changes, {
+    insert: step('insert'),
+    update: step('update'),
+    remove: step('remove'),
+    isStill: step('isStill'),
+  });
   return made;
 }
 const plainly = writesWith();
@@ -84,7 +89,16 @@ const none = new Map();
 
 beforeEach(() => {
   steps = [];
-  results = { read: [name], readingWithin: reading, insert: ['row'], update: ['row'], remove: true, rows: [[1]], find: found };
+  results = {
+    read: [name],
+    readingWithin: reading,
+    insert: ['row'],
+    update: ['row'],
+    remove: true,
+    rows: [[1]],
+    find: found,
+    isStill: true,
+  };
 });
 
 describe('a row is created', () => {
@@ -226,6 +240,9 @@ describe('a row is changed', () => {
     results.read = [reference('a', ['seen'])];
     results.rows = [];
     expect((await thrown(change(plainly))).message).toBe('no a');
+    results.isStill = false;
+    expect(await thrown(change(plainly))).toBeInstanceOf(RowChanged);
+    expect(steps.at(-1)).toEqual(['isStill', 1, ['v'], plainly.options.executor]);
     results.find = null;
     expect(await change(plainly, unread)).toBeNull();
   });
