@@ -198,7 +198,7 @@ export default defineConfig({
     tags: [{ name: 'divided', description: 'runs on one of two databases; the seed decides on which' }],
     pool: 'forks',
     // the default leaves one core idle, which of two is half; and many tests wait for timers and processes
-    maxWorkers: cores + 2,
+    maxWorkers: cores + 1,
     sequence: { sequencer: LongestFirst },
     // for what hangs; other checkouts may keep the machine busy
     testTimeout: 300_000,
