@@ -1,6 +1,7 @@
 import type { EntityMetadata } from '@mikro-orm/core';
 import type { ColumnValue } from '../change/stored-columns.ts';
-import type { Executor } from '../database/executor.ts';
+import type { Executor, Statement } from '../database/executor.ts';
+import { LruCache } from '../database/lru-cache.ts';
 import type { Mapper, RequestEntityManager } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import type { SortKey } from '../declaration/types.ts';
@@ -10,7 +11,7 @@ import { asRow } from '../model/key-condition.ts';
 import { conditionOf } from '../query/entities/condition-query.ts';
 import { keysSelected } from '../query/entities/keys.ts';
 import { classConditions, keyColumns } from '../query/rows/association.ts';
-import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
+import { keyOfText, noText, type QueryText, statementOf, UnwrittenText } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { parametrized } from '../query/rows/parametrized.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
@@ -34,10 +35,8 @@ export interface Condition {
 /** The rows that a caller may refer to, by the column with the reference. A column without an entry may refer to any row. */
 export type SeenReferences = ReadonlyMap<string, readonly SeenRows[]>;
 
-interface ConditionText {
-  readonly conditions: readonly string[];
-  readonly params: readonly unknown[];
-}
+/** Maximum of cached statements that change rows, one for each selection of columns and condition. */
+const maxCachedChanges = 200;
 
 /** Changes one model's rows. Each change is a short transaction of prepared statements that contain the condition on the row. */
 export class RowChanges {
@@ -54,6 +53,7 @@ export class RowChanges {
   readonly assignments: Assignments;
   /** What a removal writes first. The parameters are the key. */
   readonly #beforeRemoval: readonly string[];
+  readonly #removals = new LruCache<Statement>(maxCachedChanges);
 
   constructor(mapper: Mapper, meta: EntityMetadata, { read, sort }: Pick<RowStore, 'read' | 'sort'>, writer: Writer) {
     this.#mapper = mapper;
@@ -83,22 +83,25 @@ export class RowChanges {
     const before = this.keys.length + columns.length;
     const own = this.#textOf(condition, before);
     const references = this.#references(columns, first, seen, before + own.params.length);
-    const params = [...own.params, ...references.params];
-    const sets = this.assignments.text(columns, (_, index, type) => this.#value(columns, index, first, type !== undefined));
-    const where = [this.hasKey(), ...references.conditions, ...own.conditions];
-    const text = `update ${this.table} as ${rootTableAlias} set ${sets} where ${where.join(' and ')}`;
-    const parameters = [...this.#read.keyParameters(id), ...columns.map(({ value }) => value), ...params];
-    return this.#run(text, parameters, reading);
+    const params = [...this.#read.keyParameters(id), ...valuesOf(columns), ...own.params, ...references.params];
+    const key = `update ${namesOf(columns)};${keyOfText(own)};${keyOfText(references)}`;
+    const write = () => {
+      const sets = this.assignments.text(columns, (_, index, type) => this.#value(columns, index, first, type !== undefined));
+      return `update ${this.table} as ${rootTableAlias} set ${sets} where ${allOf(this.hasKey(), references.sql, own.sql)}`;
+    };
+    return this.#run(new UnwrittenText(key, params, write), reading);
   }
 
   /** Inserts a row and returns it as it is stored; undefined if a referenced row is missing. */
   insert(columns: readonly ColumnValue[], reading: Reading, seen: SeenReferences): Promise<unknown[] | undefined> {
-    const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
-    const { conditions, params } = this.#references(columns, 1, seen, columns.length);
-    const source = conditions.length > 0 ? `select ${values} where ${conditions.join(' and ')}` : `values (${values})`;
-    const text = `insert into ${this.table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
-    const parameters = [...columns.map(({ value }) => value), ...params];
-    return this.#run(text, parameters, reading);
+    const references = this.#references(columns, 1, seen, columns.length);
+    const write = () => {
+      const values = columns.map((_, index) => this.#value(columns, index, 1, true)).join(', ');
+      const source = references.sql === '' ? `values (${values})` : `select ${values} where ${references.sql}`;
+      return `insert into ${this.table} (${columns.map(({ column }) => column).join(', ')}) ${source}`;
+    };
+    const key = `insert ${namesOf(columns)};${keyOfText(references)}`;
+    return this.#run(new UnwrittenText(key, [...valuesOf(columns), ...references.params], write), reading);
   }
 
   /** Removes a row. Returns false if no row fulfils the condition. */
@@ -114,47 +117,46 @@ export class RowChanges {
         (await this.#writer.change([{ statement: statementOf(sql), parameters: [...keys, ...params] }, ...steps])).length > 0
       );
     }
-    const { conditions, params } = this.#textOf(condition, keys.length);
-    const where = [this.hasKey(), ...conditions];
-    const text = `delete from ${this.table} as ${rootTableAlias} where ${where.join(' and ')} returning 1`;
-    return (await this.#writer.change([{ statement: statementOf(text), parameters: [...keys, ...params] }])).length > 0;
+    const own = this.#textOf(condition, keys.length);
+    const statement = this.#removals.get(keyOfText(own), () =>
+      statementOf(`delete from ${this.table} as ${rootTableAlias} where ${allOf(this.hasKey(), own.sql)} returning 1`),
+    );
+    return (await this.#writer.change([{ statement, parameters: [...keys, ...own.params] }])).length > 0;
   }
 
   /** A statement that selects and locks the row if it fulfils the condition and `more`. The first parameters are the key. */
   selecting(condition: Condition, before: number, more: (before: number) => QueryText): QueryText {
     const own = this.#textOf(condition, before);
     const further = more(before + own.params.length);
-    const params = [...own.params, ...further.params];
-    const conditions = further.sql === '' ? own.conditions : [...own.conditions, further.sql];
-    const where = [this.hasKey(), ...conditions];
-    const lock = this.#dialect.sql.rowLock(rootTableAlias);
-    const selected = this.keys.map((key, i) => `${key} as key${i}`).join(', ');
-    const sql = `select ${selected} from ${this.table} as ${rootTableAlias} where ${where.join(' and ')}${lock}`;
-    return { sql, params };
+    const key = `${before};${keyOfText(own)};${keyOfText(further)}`;
+    return new UnwrittenText(key, [...own.params, ...further.params], () => {
+      const lock = this.#dialect.sql.rowLock(rootTableAlias);
+      const selected = this.keys.map((column, i) => `${column} as key${i}`).join(', ');
+      const where = allOf(this.hasKey(), own.sql, further.sql);
+      return `select ${selected} from ${this.table} as ${rootTableAlias} where ${where}${lock}`;
+    });
   }
 
-  async #run(text: string, parameters: readonly unknown[], reading: Reading): Promise<unknown[] | undefined> {
-    return (await this.#writer.change(this.#read.afterwards(text, parameters, reading)))[0];
+  async #run(change: QueryText, reading: Reading): Promise<unknown[] | undefined> {
+    return (await this.#writer.change(this.#read.afterwards(change, reading)))[0];
   }
 
   /** A version implies the restriction: the row was found through it. */
-  #textOf({ em, restriction, version }: Condition, before: number): ConditionText {
+  #textOf({ em, restriction, version }: Condition, before: number): QueryText {
     if (version) {
-      const params: unknown[] = [];
-      const text = this.versionText(version, (value) => this.#parameter(before + params.push(value)));
-      return { conditions: [text], params };
+      const { values } = this.#dialect;
+      const params = version.map((value) => values.bindable(value));
+      return new UnwrittenText('version', params, () => this.#sameVersionText((i) => this.#parameter(before + i + 1)));
     }
     const ofClass = classConditions(this.#mapper, this.#meta, rootTableAlias);
-    if (!restriction) return { conditions: ofClass, params: [] };
+    if (!restriction) return { sql: allOf(...ofClass), params: [] };
     const own = conditionOf(restriction, this.#meta);
-    if (own) {
-      const bound = parametrized(own, this.#dialect, before);
-      if (bound) return { conditions: bound.sql === '' ? ofClass : [...ofClass, bound.sql], params: bound.params };
-    }
+    const bound = own && parametrized(own, this.#dialect, before);
+    if (bound) return new UnwrittenText(keyOfText(bound), bound.params, () => allOf(...ofClass, bound.sql));
     const keys = keysSelected(em(), this.#meta, restriction, this.#sort);
-    const bound = parametrized(keys, this.#dialect, before);
-    const sql = bound?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
-    return { conditions: [`${asRow(this.keys)} in (${sql})`], params: bound?.params ?? [] };
+    const selected = parametrized(keys, this.#dialect, before);
+    const sql = selected?.sql ?? this.#mapper.driver.getPlatform().formatQuery(keys.sql, keys.params);
+    return { sql: `${asRow(this.keys)} in (${sql})`, params: selected?.params ?? [] };
   }
 
   /** Whether a row still has this version. */
@@ -167,10 +169,14 @@ export class RowChanges {
 
   /** The condition that the row has this version; `bind` makes parameters of values. */
   versionText(version: RowVersion, bind: (value: unknown) => string): string {
-    const { sql, values } = this.#dialect;
-    return sql.areSame(
+    const { values } = this.#dialect;
+    return this.#sameVersionText((i) => bind(values.bindable(version[i])));
+  }
+
+  #sameVersionText(parameter: (index: number) => string): string {
+    return this.#dialect.sql.areSame(
       this.#versionColumns,
-      version.map((value) => bind(values.bindable(value))),
+      this.#versionColumns.map((_, i) => parameter(i)),
     );
   }
 
@@ -178,24 +184,32 @@ export class RowChanges {
   referring(columns: readonly ColumnValue[], seen: SeenReferences): (before: number) => QueryText {
     const referring = columns.filter(({ refersTo }) => refersTo);
     return (before) => {
-      const { conditions, params } = this.#references(referring, before + 1, seen, before + referring.length);
-      return { sql: conditions.join(' and '), params: [...referring.map(({ value }) => value), ...params] };
+      const references = this.#references(referring, before + 1, seen, before + referring.length);
+      const key = `${namesOf(referring)};${keyOfText(references)}`;
+      return new UnwrittenText(key, [...valuesOf(referring), ...references.params], () => references.sql);
     };
   }
 
   /** Conditions that referenced rows exist and are visible to the caller. `before` is the number of parameters before theirs. */
-  #references(columns: readonly ColumnValue[], from: number, seen: SeenReferences, before: number): ConditionText {
+  #references(columns: readonly ColumnValue[], from: number, seen: SeenReferences, before: number): QueryText {
+    if (columns.every(({ refersTo }) => !refersTo)) return noText;
     const params: unknown[] = [];
+    let key = '';
     const conditions = columns.flatMap(({ column, refersTo }, index) => {
       if (!refersTo) return [];
-      const key = this.#value(columns, index, from);
       const rows = seen.get(column);
-      if (!rows) return [`exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${key})`];
-      const isSeen = isSeenText(rows, [key], before + params.length, this.#dialect);
+      if (!rows) {
+        key += `${refersTo.table} ${refersTo.key},`;
+        return [
+          () => `exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = ${this.#value(columns, index, from)})`,
+        ];
+      }
+      const isSeen = isSeenText(rows, () => [this.#value(columns, index, from)], before + params.length, this.#dialect);
+      key += `${keyOfText(isSeen)},`;
       params.push(...isSeen.params);
-      return [isSeen.sql];
+      return [() => isSeen.sql];
     });
-    return { conditions, params };
+    return new UnwrittenText(key, params, () => allOf(...conditions.map((write) => write())));
   }
 
   /** A parameter needs an explicit type if it is used more than once, or if no column determines its type. */
@@ -213,4 +227,20 @@ export class RowChanges {
   #parameter(position: number): string {
     return this.#dialect.sql.parameter(position);
   }
+}
+
+/** The columns of a statement, and which of them refer to a row, in keys of caches. */
+function namesOf(columns: readonly ColumnValue[]): string {
+  let names = '';
+  for (const { column, refersTo } of columns) names += refersTo ? `${column}>` : `${column},`;
+  return names;
+}
+
+function valuesOf(columns: readonly ColumnValue[]): unknown[] {
+  return columns.map(({ value }) => value);
+}
+
+/** Conditions that must all hold. */
+function allOf(...conditions: readonly string[]): string {
+  return conditions.filter((condition) => condition !== '').join(' and ');
 }

@@ -110,8 +110,8 @@ export class RowInserts {
     const { changes, options } = this.#writing.writes;
     const { read } = options.rows;
     const reading = await options.rows.readingWithin(request, [changes.table]);
-    const { params, sql } = await this.#insert(group, all, seen);
-    const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(sql, params, reading)], all);
+    const insert = await this.#insert(group, all, seen);
+    const rows = await this.#written(request, [...this.#turn(request), ...read.afterwards(insert, reading)], all);
     return { reading, rows: rows.sort((a, b) => Number(numberOf(read.keyOf(a)) - numberOf(read.keyOf(b)))) };
   }
 
@@ -214,7 +214,7 @@ export class RowInserts {
     const conditions = columns.flatMap(({ column, refersTo }, i) => {
       if (!refersTo) return [];
       const isSeen = seen.get(column);
-      const text = isSeen && isSeenText(isSeen, [`i.c${i}`], params.length, this.#dialect);
+      const text = isSeen && isSeenText(isSeen, () => [`i.c${i}`], params.length, this.#dialect);
       if (text) params.push(...text.params);
       const exists = text?.sql ?? `exists (select 1 from ${refersTo.table} as r where r.${refersTo.key} = i.c${i})`;
       return [`i.c${i} is null or (${exists})`];

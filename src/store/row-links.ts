@@ -1,4 +1,6 @@
 import type { EntityMetadata } from '@mikro-orm/core';
+import type { Statement } from '../database/executor.ts';
+import { LruCache } from '../database/lru-cache.ts';
 import type { Mapper } from '../database/mapper.ts';
 import type { Step, Writer } from '../database/writer.ts';
 import { type Dialect, dialectOf } from '../dialect/dialect.ts';
@@ -6,13 +8,16 @@ import { valuesOf } from '../model/composite-key.ts';
 import type { Identifier } from '../model/identifier.ts';
 import { asRow } from '../model/key-condition.ts';
 import { keyColumns, type Pivot } from '../query/rows/association.ts';
-import { noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
+import { keyOfText, noText, type QueryText, statementOf } from '../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../query/rows/compiled-read.ts';
 import { rootTableAlias } from '../query/rows/row-plan.ts';
 import type { Reading } from '../query/rows/row-texts.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { isSeenText, type SeenRows } from '../query/visibility/visibility-columns.ts';
 import type { Condition, RowChanges } from './row-changes.ts';
+
+/** Maximum of cached statements, one for each condition on the owner and the item. */
+const maxCachedStatements = 200;
 
 /** Adds to and removes from a many-to-many association by statements on its pivot table, under a lock on the owner's row. */
 export class RowLinks {
@@ -23,6 +28,7 @@ export class RowLinks {
   readonly #pivot: Pivot;
   readonly #itemTable: string;
   readonly #itemKeys: readonly string[];
+  readonly #statements = new LruCache<Statement>(maxCachedStatements);
 
   constructor(
     mapper: Mapper,
@@ -60,8 +66,9 @@ export class RowLinks {
       return (await this.#writer.change(this.#inOne(what, keys, this.#ownerText(condition, seen, keys.length), reading)))[0];
     // a statement must not have unused parameters
     const used = seen === 'all' ? this.#owners.keys.length : keys.length;
-    const { params, sql: text } = this.#ownerText(condition, seen, used);
-    const owning: Step = { statement: statementOf(text), parameters: [...keys.slice(0, used), ...params] };
+    const selecting = this.#ownerText(condition, seen, used);
+    const statement = this.#statements.get(keyOfText(selecting), () => statementOf(selecting.sql));
+    const owning: Step = { statement, parameters: [...keys.slice(0, used), ...selecting.params] };
     const steps = this.#inSteps(what, keys, owning, this.#items.byKey(item, reading));
     return (await this.#writer.change(steps))[0];
   }
@@ -69,7 +76,7 @@ export class RowLinks {
   /** Selects the owner, if the caller sees the item. Their keys are the first parameters; `before` is the number of these. */
   #ownerText(condition: Condition, seen: readonly SeenRows[] | 'all', before: number): QueryText {
     return this.#owners.selecting(condition, before, (next) =>
-      seen === 'all' ? noText : isSeenText(seen, this.#item, next, this.#dialect),
+      seen === 'all' ? noText : isSeenText(seen, () => this.#item, next, this.#dialect),
     );
   }
 
@@ -79,11 +86,13 @@ export class RowLinks {
   }
 
   /** One statement that includes the lock and the change. */
-  #inOne(what: 'add' | 'remove', keys: readonly unknown[], { params, sql }: QueryText, reading: Reading): Step[] {
+  #inOne(what: 'add' | 'remove', keys: readonly unknown[], owner: QueryText, reading: Reading): Step[] {
     const isItem = [this.#isItem(rootTableAlias), 'exists (select 1 from _owner)'];
-    const shown = this.#items.reading(isItem, keys.length + params.length, reading);
-    const text = `with _owner as (${sql}), _change as (${this.#changeText(what)}) ${shown.sql}`;
-    return [{ statement: statementOf(text, this.#items.isWide), parameters: [...keys, ...params, ...shown.params] }];
+    const shown = this.#items.reading(isItem, keys.length + owner.params.length, reading);
+    const statement = this.#statements.get(`${what};${keyOfText(owner)};${keyOfText(shown)}`, () =>
+      statementOf(`with _owner as (${owner.sql}), _change as (${this.#changeText(what)}) ${shown.sql}`, this.#items.isWide),
+    );
+    return [{ statement, parameters: [...keys, ...owner.params, ...shown.params] }];
   }
 
   /** Selects the owner before the change: a restriction that depends on links may exclude it afterwards. */

@@ -6,6 +6,7 @@ import type { Step } from '../../src/database/writer.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { CompositeKey, valuesOf } from '../../src/model/composite-key.ts';
 import { pivotOf } from '../../src/query/rows/association.ts';
+import type { QueryText } from '../../src/query/rows/bound-statement.ts';
 import { rootTableAlias } from '../../src/query/rows/row-plan.ts';
 import { versionColumns } from '../../src/query/rows/row-version.ts';
 import { RowChanges } from '../../src/store/row-changes.ts';
@@ -80,7 +81,7 @@ const writer = memoryWriter(database, (steps) => sent.push(steps.length));
 const step = (text: string, parameters: readonly unknown[]) => ({ statement: { text }, parameters });
 const readOf = (table: string): Any => ({
   keyParameters: (id: unknown) => valuesOf(id),
-  afterwards: (text: string, parameters: unknown[]) => [step(`${text} returning *`, parameters)],
+  afterwards: ({ params, sql }: QueryText) => [step(`${sql} returning *`, params)],
   byKey: (id: unknown) =>
     step(`select * from ${table} where ${table === 'pair' ? 'a = ?1 and b = ?2' : 'id = ?1'}`, valuesOf(id)),
 });

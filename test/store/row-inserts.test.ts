@@ -3,6 +3,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Step } from '../../src/database/writer.ts';
 import { problem, violationsProblem } from '../../src/errors.ts';
+import type { QueryText } from '../../src/query/rows/bound-statement.ts';
 import { RowChanged } from '../../src/query/rows/row-version.ts';
 import { ItemErrors } from '../../src/store/item-errors.ts';
 import { stateOf } from '../../src/store/request-state.ts';
@@ -105,7 +106,7 @@ const storeOf = (table: string, key: string, isReadWithin: boolean): Any => ({
   read: {
     isReadWithin,
     keyOf: (row: unknown[]) => row[0],
-    afterwards: (sql: string, params: unknown[]) => [
+    afterwards: ({ params, sql }: QueryText) => [
       step(`${sql} returning id`, params),
       step(`select id, name, num, tag_id from ${table} where id <> 5 order by name`, []),
     ],

@@ -183,8 +183,19 @@ function simpleValue(given: unknown, meta: EntityMetadata, name: string, values:
   return { key: `${key}}`, copy };
 }
 
+const plainColumns = new WeakMap<EntityProperty, EntityProperty | null>();
+
 /** The property whose values the column holds unconverted: the property itself, or the key of the row that it refers to. */
 function plainColumn(property: EntityProperty): EntityProperty | null {
+  let column = plainColumns.get(property);
+  if (column === undefined) {
+    column = findPlainColumn(property);
+    plainColumns.set(property, column);
+  }
+  return column;
+}
+
+function findPlainColumn(property: EntityProperty): EntityProperty | null {
   const { customType, embedded, fieldNames, formula, kind, persist, targetMeta } = property;
   if (customType || embedded || formula || persist === false || fieldNames?.length !== 1) return null;
   if (kind === 'scalar') return property;

@@ -46,7 +46,7 @@ interface CompileOptions extends RowPlanOptions {
   readonly count?: CountMode;
 }
 
-/** Maximum of cached statements that read one row, one for each condition. */
+/** Maximum of cached statements that read one row, and of those that change one: one for each condition. */
 const maxCachedConditions = 200;
 
 /** Reads rows of one model and field plan. Statements and serializer are made at startup. */
@@ -60,6 +60,8 @@ export class CompiledRead {
   readonly filtersPerRequest: boolean;
   /** Whether a column can hold integers beyond 2^53. */
   readonly isWide: boolean;
+  /** Whether the statement that changes a row can also read it. It does not see the change in a row that can embed itself. */
+  readonly isReadWithin: boolean;
   /** The classes of embedded rows that can be hidden from a caller. If there are any, writing rows requires a `visibility`. */
   readonly limited: readonly EntityMetadata[];
   readonly #embedded: EmbeddedRows;
@@ -71,6 +73,7 @@ export class CompiledRead {
   readonly views: ListViews;
   readonly #texts: RowTexts;
   readonly #ones = new LruCache<Statement>(maxCachedConditions);
+  readonly #changes = new LruCache<Statement>(maxCachedConditions);
 
   private constructor(
     mapper: Mapper,
@@ -92,6 +95,7 @@ export class CompiledRead {
     this.#plan = plan;
     const isWide = hasWideKey(meta, this.#platform) || holdsBigints(root.object);
     this.isWide = isWide;
+    this.isReadWithin = this.#dialect.sql.changesWithin && !root.reads(root.tableName);
     this.limited = plan.limited;
     this.#embedded = new EmbeddedRows(mapper, plan, isWide);
     this.#versionText = versionReader(meta, this.#platform);
@@ -199,31 +203,26 @@ export class CompiledRead {
   }
 
   /** The steps that change one row and then read it. `change` is a statement that can be followed by `returning`. */
-  afterwards(change: string, parameters: readonly unknown[], reading: Reading): Step[] {
+  afterwards(change: QueryText, reading: Reading): Step[] {
     const { columns, joins, keyNames } = this.#plan.root;
-    if (!this.isReadWithin) {
-      const { length } = keyNames;
-      const seen = this.#columnsSeen(reading)(length);
-      return [
-        { statement: statementOf(`${change} returning ${keyNames.join(', ')}`, true), parameters },
-        {
-          statement: this.#oneStatement(noText, seen),
-          parameters: ([changed]) => [...(changed?.slice(0, length) ?? []), ...seen.params],
-        },
-      ];
+    const { params } = change;
+    const { length } = keyNames;
+    const seen = this.#columnsSeen(reading)(this.isReadWithin ? params.length : length);
+    if (this.isReadWithin) {
+      const statement = this.#changes.get(`${keyOfText(change)};${keyOfText(seen)}`, () => {
+        const selected = `select ${columns.join(', ')}${seen.sql} from _changed as ${[rootTableAlias, ...joins].join(' ')}`;
+        return this.#statement(`with _changed as (${change.sql} returning *) ${selected}`);
+      });
+      return [{ statement, parameters: [...params, ...seen.params] }];
     }
-    const seen = this.#columnsSeen(reading)(parameters.length);
-    const from = [`_changed as ${rootTableAlias}`, ...joins].join(' ');
-    const text = `with _changed as (${change} returning *) select ${columns.join(', ')}${seen.sql} from ${from}`;
-    return [{ statement: this.#statement(text), parameters: [...parameters, ...seen.params] }];
-  }
-
-  /**
-   * Whether the statement that changes a row can also read it. Its other parts do not see the change, so a row that can embed
-   * itself is read by another statement.
-   */
-  get isReadWithin(): boolean {
-    return this.#dialect.sql.changesWithin && !this.reads(this.#plan.root.tableName);
+    const returning = () => statementOf(`${change.sql} returning ${keyNames.join(', ')}`, true);
+    return [
+      { statement: this.#changes.get(keyOfText(change), returning), parameters: params },
+      {
+        statement: this.#oneStatement(noText, seen),
+        parameters: ([changed]) => [...(changed?.slice(0, length) ?? []), ...seen.params],
+      },
+    ];
   }
 
   /** Whether embedded rows can come from a table. */
@@ -239,8 +238,9 @@ export class CompiledRead {
 
   /** The same with the visibility columns of a request. `before` is the number of parameters in front of theirs. */
   reading(conditions: readonly string[], before: number, reading: Reading): QueryText {
-    const { params, sql } = this.#columnsSeen(reading)(before);
-    return { sql: this.selectText(conditions, sql), params };
+    const seen = this.#columnsSeen(reading)(before);
+    const key = `${conditions.join()};${before};${keyOfText(seen)}`;
+    return new UnwrittenText(key, seen.params, () => this.selectText(conditions, seen.sql));
   }
 
   /** The version of a row as a text; null if it has none. */

@@ -25,14 +25,31 @@ export type SeenClasses = readonly (readonly SeenRows[] | null)[];
  * The condition that parameters are the key of a row that a caller sees. `before` is the number of parameters in front of those
  * of the condition.
  */
-export function isSeenText(seen: readonly SeenRows[], key: readonly string[], before: number, dialect: Dialect): QueryText {
-  const params: unknown[] = [];
-  const texts = seen.map(({ condition, from, keys }) => {
-    const sql = numberedText(condition, dialect, before + params.length);
-    params.push(...condition.params);
-    return `exists (select 1 from ${from} where ${keys.map((column, i) => `${column} = ${key[i]}`).join(' and ')}${sql === '' ? '' : ` and ${sql}`})`;
-  });
-  return { sql: texts.length === 0 ? '1 = 0' : `(${texts.join(' or ')})`, params };
+export function isSeenText(seen: readonly SeenRows[], key: () => readonly string[], before: number, dialect: Dialect): QueryText {
+  if (seen.length === 0) return { sql: '1 = 0', params: [] };
+  const write = () => {
+    let next = before;
+    const columns = key();
+    const texts = seen.map(({ condition, from, keys }) => {
+      const sql = numberedText(condition, dialect, next);
+      next += condition.params.length;
+      const isKey = keys.map((column, i) => `${column} = ${columns[i]}`).join(' and ');
+      return `exists (select 1 from ${from} where ${isKey}${sql === '' ? '' : ` and ${sql}`})`;
+    });
+    return `(${texts.join(' or ')})`;
+  };
+  return new UnwrittenText(
+    keyOfRows(seen),
+    seen.flatMap(({ condition }) => condition.params),
+    write,
+  );
+}
+
+/** What stands for rows in keys of caches. */
+function keyOfRows(seen: readonly SeenRows[]): string {
+  let key = '';
+  for (const { condition, from } of seen) key += `${from} ${condition.key},`;
+  return key;
 }
 
 /** A row that a statement selects: its table, and its key columns in SQL. */
@@ -129,12 +146,9 @@ export class VisibilityColumns {
     const params: unknown[] = [];
     let key = '';
     for (const number of this.#classes) {
-      const rows = seen[number];
-      key += rows === null ? '*;' : ';';
-      for (const { condition, from } of rows ?? []) {
-        key += `${from} ${condition.key},`;
-        params.push(...condition.params);
-      }
+      const rows = seen[number] ?? [];
+      key += seen[number] === null ? '*;' : `${keyOfRows(rows)};`;
+      for (const { condition } of rows) params.push(...condition.params);
     }
     return new UnwrittenText(key, params, () => this.#written(seen, before));
   }
