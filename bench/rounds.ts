@@ -55,7 +55,7 @@ export async function runRounds(
       if (running.length === 0) {
         running = await startAll(contestants, urls, directory, options);
         if (round === 1) compared = await agree(running);
-        for (const { server, loads } of running) await warm(server, loads);
+        for (const { server, loads } of running) await warm(server, loads, options);
       }
       await tidyDatasets(urls);
       const order = rotated(running, round);
@@ -105,8 +105,9 @@ async function agree(running: readonly Running[]): Promise<number> {
   );
 }
 
-async function warm(server: ServerProcess, loads: Running['loads']): Promise<void> {
-  for (const load of loads.values()) await measure(server, load, 0, 1);
+/** V8 goes on optimizing the code of a server for tens of thousands of requests, and takes CPU time of the server for that. */
+async function warm(server: ServerProcess, loads: Running['loads'], { quick, seconds }: Options): Promise<void> {
+  for (const load of loads.values()) await measure(server, load, 0, quick ? 1 : Math.max(seconds, 3));
 }
 
 function rotated<Item>(items: readonly Item[], by: number): Item[] {

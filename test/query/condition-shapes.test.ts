@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { createMapper } from '../../src/database/create-mapper.ts';
 import type { RequestEntityManager } from '../../src/database/mapper.ts';
+import { isPromiseLike } from '../../src/database/promise-like.ts';
 import type { DatabaseDeclaration } from '../../src/declaration/types.ts';
 import { clausesOf, conditionOf, conditionUnder } from '../../src/query/entities/condition-query.ts';
 import { builtQuery, deferredQuery } from '../../src/query/entities/deferred-query.ts';
@@ -182,4 +183,6 @@ test('awaiting a deferred query does not build it', async () => {
     throw new Error('it was built');
   });
   expect(await Promise.resolve(query.where({ age: 1 } as never))).toBe(query);
+  // asked of every result of `customizeQuery`
+  expect(isPromiseLike(query)).toBe(false);
 });

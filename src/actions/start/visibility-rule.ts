@@ -1,5 +1,6 @@
 import { type GuardFor, rolesFor } from '../../access/guard.ts';
 import type { ApiRequest } from '../../access/user.ts';
+import { isPromiseLike } from '../../database/promise-like.ts';
 import { Problem } from '../../errors.ts';
 import type { Restrict } from '../../query/entities/restriction.ts';
 import type { VisibilityRule } from '../../query/visibility/visibility.ts';
@@ -25,11 +26,15 @@ export function visibilityRuleOf(runtime: ApiRuntime, guardFor: GuardFor): Visib
 /** The restriction of an API's `_entity`, for requests of any route. */
 function entityRestriction({ framework, hooks }: ApiRuntime, request: ApiRequest, entity: ParameterReader | null): Restrict {
   const state = stateOf(request, framework.mapper);
-  return async (query) => {
+  const reject = (error: unknown): never => {
+    throw rejectionIn(error) ?? error;
+  };
+  return (query) => {
     try {
-      return await state.runApplication(() => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
+      const result = state.runApplication(() => hooks.customizeQuery('_entity', withDefaults(request, entity), query));
+      return isPromiseLike(result) ? Promise.resolve(result).catch(reject) : result;
     } catch (error) {
-      throw rejectionIn(error) ?? error;
+      return reject(error);
     }
   };
 }

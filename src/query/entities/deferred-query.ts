@@ -106,7 +106,8 @@ const handler: ProxyHandler<Deferred> = {
     return memberOf(deferred.builder(), name, query);
   },
   set: (deferred, name, value) => Reflect.set(deferred.builder(), name, value),
-  has: (deferred, name) => Reflect.has(deferred.builder(), name),
+  // whether it is a promise is checked for every restriction
+  has: (deferred, name) => (name === 'then' ? name in QueryBuilder.prototype : Reflect.has(deferred.builder(), name)),
   getPrototypeOf: () => QueryBuilder.prototype,
 };
 

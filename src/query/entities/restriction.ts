@@ -1,6 +1,7 @@
 import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
 import { QueryBuilder } from '@mikro-orm/sql';
 import type { RequestEntityManager } from '../../database/mapper.ts';
+import { isPromiseLike } from '../../database/promise-like.ts';
 import { keyParts } from '../../model/identifier.ts';
 import { isSelected } from '../../model/key-condition.ts';
 import { type AnyQueryBuilder, builtQuery, deferredQuery, deferredShape, rootAlias } from './deferred-query.ts';
@@ -18,7 +19,8 @@ export async function restrictedQuery(
   restrict: Restrict,
 ): Promise<AnyQueryBuilder> {
   const fresh = deferredQuery(meta, (alias) => em().createQueryBuilder(meta.class, alias) as AnyQueryBuilder);
-  const returned = await restrict(fresh);
+  const result = restrict(fresh);
+  const returned = isPromiseLike(result) ? await result : result;
   // a query that the application has made itself, or has sent already, must not be changed
   const isOwn = returned instanceof QueryBuilder && returned !== fresh;
   const isDeferred = deferredShape(fresh) !== null;
