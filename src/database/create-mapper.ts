@@ -8,7 +8,7 @@ import type { Mapper } from './mapper.ts';
 import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
-import { completePivots, joinSubclasses, numberDiscriminators } from './subclass-joins.ts';
+import { completeParents, completePivots, joinSubclasses, numberDiscriminators } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
@@ -43,6 +43,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   // MikroORM.init would look for migrations, seeders and generators as well, and load what it finds. Only a configuration needs it.
   const mapper = (orm ? await MikroORM.init(all) : new MikroORM(all)) as unknown as Mapper;
   if (orm) applying?.addFilters(mapper, orm);
+  completeParents(mapper);
   completePivots(mapper);
   numberDiscriminators(mapper);
   const platform = mapper.driver.getPlatform();

@@ -1,4 +1,4 @@
-import type { EntityMetadata, EntityProperty } from '@mikro-orm/core';
+import { type EntityMetadata, type EntityProperty, ReferenceKind } from '@mikro-orm/core';
 import { QueryBuilderHelper } from '@mikro-orm/sql';
 import type { Mapper } from './mapper.ts';
 
@@ -49,6 +49,40 @@ export function numberDiscriminators(mapper: Mapper): void {
     const property = properties[discriminatorColumn as never] as EntityProperty;
     if (property.runtimeType === 'number') meta.discriminatorValue = Number(meta.discriminatorValue);
   }
+}
+
+/**
+ * Tells each class the properties of its subclasses in the same table, as MikroORM tells the root class alone. Otherwise a row of a
+ * subclass that is read as a row of its parent lacks references, and values whose column has another name than the property.
+ */
+export function completeParents(mapper: Mapper): void {
+  const models = [...mapper.getMetadata().getAll().values()] as EntityMetadata[];
+  // associations have copies of their targets
+  const targets = models.flatMap(({ properties }) => Object.values(properties).flatMap(({ targetMeta }) => targetMeta ?? []));
+  for (const meta of new Set([...models, ...targets])) {
+    if (meta.root.inheritanceType !== 'sti' || meta.class === meta.root.class) continue;
+    const subclasses = models.filter((other) => other.class.prototype instanceof meta.class);
+    if (subclasses.length > 0) complete(meta, subclasses);
+  }
+}
+
+function complete(meta: EntityMetadata, subclasses: readonly EntityMetadata[]): void {
+  const properties = meta.properties as Record<string, unknown>;
+  for (const [key, property] of Object.entries(meta.root.properties) as [string, EntityProperty][]) {
+    if (Object.hasOwn(properties, key) || !subclasses.some((other) => hasColumns(other, property))) continue;
+    // a row of the class itself gets no values for them
+    const { default: _, defaultRaw: __, onCreate: ___, onUpdate: ____, ...rest } = property;
+    properties[key] = { ...rest, inherited: true };
+    meta.propertyOrder.set(key, meta.propertyOrder.size);
+  }
+  meta.sync();
+}
+
+/** Whether a class has the columns of a property of its table's root class: the root can have several properties of a name. */
+function hasColumns({ properties }: EntityMetadata, { fieldNames, kind, name, persist }: EntityProperty): boolean {
+  const own = properties[name as never] as EntityProperty | undefined;
+  const isToMany = kind === ReferenceKind.ONE_TO_MANY || kind === ReferenceKind.MANY_TO_MANY;
+  return own !== undefined && persist !== false && !isToMany && String(own.fieldNames) === String(fieldNames);
 }
 
 /**

@@ -1,0 +1,140 @@
+// @module-tag divided
+import { defineEntity, p } from '@mikro-orm/core';
+import { describe, expect, test } from 'vitest';
+import { everything, useApplication } from '../spec/fixtures/use-application.ts';
+import { databases } from '../support/databases.ts';
+
+type Any = any;
+
+const rw = ['read', 'write'] as const;
+
+/** Bolts and long bolts share the table of parts. A shelf refers to bolts, which can be long ones. */
+function modelsOf() {
+  const Maker = defineEntity({
+    name: 'Maker',
+    properties: { id: p.integer().primary().groups('read'), name: p.string().groups('read') },
+  });
+  const Size = defineEntity({
+    name: 'Size',
+    embeddable: true,
+    properties: {
+      length: p
+        .integer()
+        .nullable()
+        .groups(...rw),
+      secret: p.string().nullable(),
+    },
+  });
+  const Part: Any = defineEntity({
+    name: 'Part',
+    abstract: true,
+    discriminator: 'kind',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      kind: p.enum(['bolt', 'long']).groups('read'),
+      title: p.string().groups(...rw),
+    },
+  } as Any);
+  const Bolt: Any = defineEntity({
+    name: 'Bolt',
+    extends: Part,
+    discriminatorValue: 'bolt',
+    properties: { thread: p.string().nullable().groups('read') },
+  } as Any);
+  const Long: Any = defineEntity({
+    name: 'Long',
+    extends: Bolt,
+    discriminatorValue: 'long',
+    properties: {
+      safeLoad: p.integer().default(3).groups('read'),
+      data: p
+        .json()
+        .nullable()
+        .groups(...rw),
+      size: () =>
+        p
+          .embedded(Size)
+          .object()
+          .nullable()
+          .groups(...rw),
+      maker: () =>
+        p
+          .manyToOne(Maker)
+          .nullable()
+          .groups(...rw),
+      approver: () => (p.manyToOne(Maker).nullable() as Any).mapToPk().groups('read'),
+    },
+  } as Any);
+  const Shelf = defineEntity({
+    name: 'Shelf',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      first: () => p.manyToOne(Bolt).nullable().groups('read'),
+      bolts: () => p.manyToMany(Bolt).groups('read'),
+    },
+  });
+  return { Maker, Size, Part, Bolt, Long, Shelf };
+}
+
+describe.each(databases)('rows that are read as rows of a parent class on %s', (kind) => {
+  describe.each([true, false])('compiled: %s', (compiledReads) => {
+    const { Maker, Size, Part, Bolt, Long, Shelf } = modelsOf();
+    const running = useApplication(kind, {
+      app_main: {
+        apis: {
+          part: { class: Part, base_path: '/part', actions: everything },
+          bolt: { class: Bolt, base_path: '/bolt', actions: everything },
+          shelf: { class: Shelf, base_path: '/shelf', actions: everything },
+        },
+      },
+      models: [Maker, Size, Part, Bolt, Long, Shelf],
+      compiledReads,
+      seed: async (em: Any) => {
+        const maker = em.create(Maker, { name: 'north' } as never);
+        const bolt = em.create(Bolt, { title: 'a', thread: 'm4' } as never);
+        await em.flush();
+        const long = { title: 'b', data: { a: 1 }, size: { length: 9, secret: 'kept' }, maker, approver: (maker as Any).id };
+        const made = ['b', 'c', 'd'].map((title) => em.create(Long, { ...long, title } as never));
+        em.create(Shelf, { bolts: [bolt, made[0]] } as never);
+        em.create(Shelf, { first: made[1] } as never);
+        await em.flush();
+      },
+    } as Any);
+    const long = {
+      kind: 'long',
+      thread: null,
+      safeLoad: 3,
+      data: { a: 1 },
+      size: { length: 9 },
+      maker: { id: 1, name: 'north' },
+      approver: 1,
+    };
+    const get = async (path: string) => (await running.request('GET', path)).json as Any;
+
+    test('have all their fields, alone, in lists and embedded', async () => {
+      const expected = { id: 2, title: 'b', ...long };
+      expect(await get('/bolt/2.json')).toEqual(expected);
+      expect(await get('/bolt/2.json')).toEqual(await get('/part/2.json'));
+      expect((await get('/bolt.json')).results).toContainEqual(expected);
+      expect((await get('/shelf/1.json')).bolts).toContainEqual(expected);
+      expect((await get('/shelf/2.json')).first).toEqual({ ...expected, id: 3, title: 'c' });
+    });
+
+    test('keep what a change does not set', async () => {
+      const patched = await running.request('PATCH', '/bolt/3.json', { json: { data: { b: 2 }, size: { length: 8 } } });
+      const changed = { ...long, data: { a: 1, b: 2 }, size: { length: 8 } };
+      expect(patched.json).toEqual({ id: 3, title: 'c', ...changed });
+      const put = await running.request('PUT', '/bolt/4.json', { json: { title: 'e', size: { length: 7 } } });
+      expect(put.json).toEqual({ id: 4, title: 'e', ...long, data: null, size: { length: 7 }, maker: null });
+      const rows = await running.rows('select size from part where id in (3, 4) order by id');
+      const sizes = rows.map(({ size }) => (typeof size === 'string' ? JSON.parse(size) : size));
+      expect(sizes).toEqual([8, 7].map((length) => ({ length, secret: 'kept' })));
+    });
+
+    test('get no defaults of their subclasses', async () => {
+      const made = await running.request('POST', '/bolt.json', { json: { type: 'bolt', title: 'f' } });
+      expect([made.status, made.json]).toEqual([201, { id: 5, kind: 'bolt', title: 'f', thread: null }]);
+      expect(await running.rows('select safe_load from part where id = 5')).toEqual([{ safe_load: null }]);
+    });
+  });
+});
