@@ -3,13 +3,14 @@ import type { Mapper } from '../database/mapper.ts';
 import { dialectOf } from '../dialect/dialect.ts';
 import { columnKinds } from '../dialect/value-kind.ts';
 import { constructionOf, constructionReason, type InitialValue, initialValues } from '../model/construction.ts';
+import { ownProperties } from '../model/field-plan.ts';
 import { discriminatorProperty, typeOf } from '../model/hierarchy.ts';
 import { valueKindOf } from '../model/value-kind.ts';
 import { isObject, type WriteMode } from './body-reader.ts';
 import { plainEmbedded } from './plain-embedded.ts';
 import { type IsOpen, type PlainField, plainField, type ReferenceCheck } from './plain-fields.ts';
 import { type Column, type ColumnValue, databaseColumn, databaseValue, StoredColumns } from './stored-columns.ts';
-import { isSetOnce, type WritableField, type WritePlan } from './write-plan.ts';
+import { isRequired, isSetOnce, type WritableField, type WritePlan } from './write-plan.ts';
 
 /** The lists of references in a body that statements write, by their names. */
 type Lists = Pick<ReadonlyMap<string, unknown>, 'has'>;
@@ -31,6 +32,8 @@ const constructionReasons = new WeakMap<EntityMetadata, string | null>();
 export class PlainBody {
   readonly #fields: ReadonlyMap<string, PlainField>;
   readonly #required: readonly string[];
+  /** The columns of each required property that bodies cannot set. A table of several classes accepts rows without them. */
+  readonly #unwritable: readonly (readonly string[])[];
   /** The fields that PUT resets if the body does not have them. */
   readonly #replaced: readonly WritableField[];
   /** The fields that may name the class. */
@@ -57,6 +60,7 @@ export class PlainBody {
     this.#fields = fields;
     this.emptyColumns = new Set([...fields.values()].flatMap(({ empty }) => empty.map(({ column }) => column)));
     this.#required = [...plan.fields.values()].filter(({ required }) => required).map(({ name }) => name);
+    this.#unwritable = unwritableColumns(mapper, plan);
     this.#replaced = [...plan.fields.values()].filter((field) => !field.unseen && !isSetOnce(field));
     this.#typeKeys = new Set([plan.typeKey, 'type'].filter((key) => !plan.fields.has(key)));
     this.#hidesType = plan.hidesType;
@@ -117,12 +121,17 @@ export class PlainBody {
     }
     if (isNew) {
       if (!this.#required.every((name) => Object.hasOwn(body, name))) return null;
-      if (withDefaults && !this.#complete(columns)) return null;
+      if (withDefaults && !(this.#complete(columns) && this.#isFilled(columns))) return null;
     }
     // sorted, so that the same columns make the same statement, however they were sent
     return columns.length === 0 || (isNew && columns.length === 1 && this.#discriminator)
       ? null
       : columns.sort((a, b) => (a.column < b.column ? -1 : 1));
+  }
+
+  /** Whether required properties that a body cannot set have values; if not, the deserializer reports it. */
+  #isFilled(columns: readonly ColumnValue[]): boolean {
+    return this.#unwritable.every((own) => columns.some(({ column }) => own.includes(column)));
   }
 
   /** Adds what the constructor sets, and then the defaults; false if a statement alone cannot write a value. */
@@ -137,6 +146,21 @@ export class PlainBody {
       if (!isGiven(column)) columns.push({ column, type, value: value(), refersTo: null, property: null });
     return true;
   }
+}
+
+/** The columns of the required properties of a model that a plan does not have. */
+function unwritableColumns(mapper: Mapper, { fields, meta }: WritePlan): string[][] {
+  const written = new Set([...fields.values()].map(({ property }) => property));
+  const platform = mapper.driver.getPlatform();
+  const isOther = (property: EntityProperty) =>
+    property.persist !== false && isRequired(property, meta) && !written.has(property.name as string);
+  return ownProperties(meta)
+    .filter((property) => isOther(property) && property.name !== discriminatorProperty(meta))
+    .map((property) => columnsOf(property).map((column) => platform.quoteIdentifier(column).toString()));
+}
+
+function columnsOf({ embeddedProps, fieldNames, object }: EntityProperty): readonly string[] {
+  return embeddedProps && !object ? Object.values(embeddedProps).flatMap(columnsOf) : fieldNames;
 }
 
 /** A column that the mapper fills in a new row if it has no other value. */
