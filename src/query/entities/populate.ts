@@ -1,6 +1,7 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
-import type { AssociationField, Field, FieldPlan } from '../../model/field-plan.ts';
+import { type AssociationField, type Field, type FieldPlan, targetsOf } from '../../model/field-plan.ts';
+import { isFiltered } from './filters.ts';
 import { populateInSteps } from './populate-steps.ts';
 import { sortAsDeclared } from './sort-lists.ts';
 
@@ -14,12 +15,13 @@ export async function populatePlan(
   plan: FieldPlan,
   isWritten = false,
 ): Promise<void> {
-  for (const { metadata, owners, plans, property } of wanted(em, entities, plan)) {
+  for (const { metadata, owners, plans, property } of wanted(em, entities, plan, isWritten)) {
     const lists = isWritten && metadata.orderBy ? loadedLists(owners, property) : [];
     await populateInSteps(em, owners, property);
     if (isWritten && metadata.targetMeta?.pivotTable) await readAgain(em, owners, property);
     await sortAsDeclared(em, metadata, lists);
-    if (plans.some(loadsMore)) await populatePlan(em, associated(owners, property), union(plans), isWritten);
+    if (plans.some((each) => loadsMore(each, isWritten)))
+      await populatePlan(em, associated(owners, property), union(plans), isWritten);
   }
 }
 
@@ -32,22 +34,24 @@ interface Wanted {
 }
 
 /** Whether a plan shows anything beyond the entities' own rows. */
-function loadsMore({ variants }: FieldPlan): boolean {
-  return [...variants.values()].some((fields) => [...withinEmbeddables(fields, '')].some(({ field }) => isLoaded(field)));
+function loadsMore({ variants }: FieldPlan, isWritten: boolean): boolean {
+  return [...variants.values()].some((fields) =>
+    [...withinEmbeddables(fields, '')].some(({ field }) => isLoaded(field, isWritten)),
+  );
 }
 
 /** Whether the value of a field is not read with the row. */
-function isLoaded(field: Field): boolean {
-  if (field.kind === 'to-one' || field.kind === 'to-many') return needsRows(field);
+function isLoaded(field: Field, isWritten: boolean): boolean {
+  if (field.kind === 'to-one' || field.kind === 'to-many') return needsRows(field, isWritten);
   return field.kind === 'scalar' && field.metadata.lazy === true;
 }
 
 /** The properties that have to be loaded. A property that several classes inherit is loaded once. */
-function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan): Iterable<Wanted> {
+function wanted(em: RequestEntityManager, entities: readonly object[], plan: FieldPlan, isWritten: boolean): Iterable<Wanted> {
   const found = new Map<string, Wanted>();
   for (const [meta, group] of byClass(em, entities)) {
     for (const { field, property } of withinEmbeddables(plan.variants.get(meta) ?? [], '')) {
-      if (!isLoaded(field)) continue;
+      if (!isLoaded(field, isWritten)) continue;
       const isAssociation = field.kind === 'to-one' || field.kind === 'to-many';
       const { targetMeta, fieldNames, pivotTable } = field.metadata;
       // MikroORM loads lazy columns for entities of one class at a time
@@ -82,11 +86,17 @@ function union(plans: readonly FieldPlan[]): FieldPlan {
   return { variants };
 }
 
-/** Whether associated rows must be loaded: a reference that shows only its key needs none, unless a part of the key shows more. */
-function needsRows(field: AssociationField): boolean {
+/**
+ * Whether associated rows must be loaded: a reference that shows only its key needs none, unless a part of the key shows more. A
+ * written row was read without default filters, so it refers to rows that they hide; a loaded association does not.
+ */
+function needsRows(field: AssociationField, isWritten: boolean): boolean {
   return (
     field.kind === 'to-many' ||
-    [...field.plan.variants.values()].some((fields) => fields.some((inner) => !inner.metadata.primary || isLoaded(inner)))
+    (isWritten && !field.metadata.mapToPk && targetsOf(field.metadata).some(isFiltered)) ||
+    [...field.plan.variants.values()].some((fields) =>
+      fields.some((inner) => !inner.metadata.primary || isLoaded(inner, isWritten)),
+    )
   );
 }
 
