@@ -60,9 +60,11 @@ export function completeParents(mapper: Mapper): void {
   // associations have copies of their targets
   const targets = models.flatMap(({ properties }) => Object.values(properties).flatMap(({ targetMeta }) => targetMeta ?? []));
   for (const meta of new Set([...models, ...targets])) {
-    if (meta.root.inheritanceType !== 'sti' || meta.class === meta.root.class) continue;
+    if (meta.root.inheritanceType !== 'sti') continue;
     const subclasses = models.filter((other) => other.class.prototype instanceof meta.class);
-    if (subclasses.length > 0) complete(meta, subclasses);
+    if (subclasses.length > 0 && meta.class !== meta.root.class) complete(meta, subclasses);
+    // rows of the class itself can have defaults in the other columns, which MikroORM would overwrite with null
+    meta.comparableProps = meta.comparableProps.filter(({ inherited }) => !inherited);
   }
 }
 
