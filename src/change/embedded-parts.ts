@@ -16,93 +16,88 @@ export function retainedParts(field: WritableField, current: Values | null): unk
 /** The same for an object within another one, which is cleared together with it, whether it is nullable or not. */
 function retainedIn(field: WritableField, current: Values | null): Values | undefined {
   const embedded = field.kind === 'embedded' && !field.array ? current?.[field.property] : null;
-  if (field.kind !== 'embedded' || typeof embedded !== 'object' || embedded === null) return undefined;
-  const plan = field.plans.length === 1 ? field.plans[0] : undefined;
+  if (field.kind !== 'embedded' || !isPresent(embedded)) return undefined;
+  const plan = planOf(field, embedded);
   if (!plan) return undefined;
-  const hidden = hiddenParts(plan, embedded as Values);
+  const hidden = hiddenParts(plan, embedded);
   const fields = [...plan.fields.values()];
   for (const inner of fields) {
-    const retained = inner.unseen ? undefined : retainedIn(inner, embedded as Values);
+    const retained = inner.unseen ? undefined : retainedIn(inner, embedded);
     if (retained) hidden[inner.property] = retained;
   }
   if (Object.values(hidden).every((part) => part === null || part === undefined)) return undefined;
   const cleared = Object.fromEntries(fields.map(({ property }) => [property, null]));
-  return { ...cleared, ...hidden };
+  const { discriminator } = plan;
+  return { ...cleared, ...hidden, ...(discriminator && { [discriminator.property]: discriminator.value }) };
+}
+
+/** The plan of the class of an object. */
+function planOf({ plans }: EmbeddedWrite, embedded: Values): EmbeddedPlan | undefined {
+  if (plans.length === 1) return plans[0];
+  return plans.find(({ discriminator }) => discriminator && embedded[discriminator.property] === discriminator.value);
 }
 
 /**
  * Gives items of an embedded list the parts that bodies cannot set, or that the caller cannot see, from those items so far that look
  * the same to the caller. So a body that the caller has read changes nothing. Null if items have no such parts.
  */
-export function retainedInItems(
-  { plans, property }: EmbeddedWrite,
-  current: Values | null,
-): ((made: Values, sent: Values) => Values) | null {
-  const before = current?.[property];
-  const [plan, ...others] = plans;
-  if (!Array.isArray(before) || !plan || others.length > 0) return null;
-  if (!before.some((item) => hasHidden(plan, item))) return null;
-  const rest = Map.groupBy(before as Values[], (item) => textOf(plan, item));
+export function retainedInItems(field: EmbeddedWrite, current: Values | null): ((made: Values, sent: Values) => Values) | null {
+  const before = current?.[field.property];
+  if (!Array.isArray(before) || !before.some((item) => hasHidden(field, item))) return null;
+  const rest = Map.groupBy(before as Values[], (item) => textOf(field, item));
   return (made, sent) => {
-    const same = rest.get(textOf(plan, made))?.shift();
-    return same ? withHidden(plan, made, same, sent) : made;
+    const same = rest.get(textOf(field, made))?.shift();
+    return same ? withHidden(field, made, same, sent) : made;
   };
 }
 
 /** Whether an object, or one in it, has parts that {@link hiddenParts} keeps. */
-function hasHidden(plan: EmbeddedPlan, embedded: Values): boolean {
+function hasHidden(field: EmbeddedWrite, embedded: Values): boolean {
+  const plan = planOf(field, embedded);
+  if (!plan) return false;
   if (Object.keys(hiddenParts(plan, embedded)).length > 0) return true;
-  return innerFields(plan).some(({ array, plan: inner, property }) => {
-    const value = embedded[property];
-    if (array) return Array.isArray(value) && value.some((item) => hasHidden(inner, item));
+  return innerFields(plan).some((inner) => {
+    const value = embedded[inner.property];
+    if (inner.array) return Array.isArray(value) && value.some((item) => hasHidden(inner, item));
     return isPresent(value) && hasHidden(inner, value);
   });
 }
 
 /** What an object, and those in it, look like to the caller, as a text. */
-function textOf(plan: EmbeddedPlan, item: Values): string {
-  return JSON.stringify(looksOf(plan, item), bigintAsText);
+function textOf(field: EmbeddedWrite, item: Values): string {
+  return JSON.stringify(looksOf(field, item), bigintAsText);
 }
 
-function looksOf(plan: EmbeddedPlan, item: Values): unknown {
-  const scalars = [...plan.fields.values()].filter((field) => field.kind === 'scalar' && !field.custom && !field.unseen);
-  const inner = innerFields(plan).map(({ array, plan: own, property }) => {
-    const value = item[property];
-    if (array) return Array.isArray(value) ? value.map((each) => looksOf(own, each)) : null;
-    return isPresent(value) ? looksOf(own, value) : null;
+function looksOf(field: EmbeddedWrite, item: Values): unknown {
+  const plan = planOf(field, item);
+  if (!plan) return null;
+  const scalars = [...plan.fields.values()].filter((each) => each.kind === 'scalar' && !each.custom && !each.unseen);
+  const inner = innerFields(plan).map((each) => {
+    const value = item[each.property];
+    if (each.array) return Array.isArray(value) ? value.map((one) => looksOf(each, one)) : null;
+    return isPresent(value) ? looksOf(each, value) : null;
   });
-  return [...scalars.map((field) => item[field.property] ?? null), ...inner];
+  return [plan.discriminator?.value ?? null, ...scalars.map(({ property }) => item[property] ?? null), ...inner];
 }
 
 /** The new object with the hidden parts of the one that looks the same, also those of the objects in it. */
-function withHidden(plan: EmbeddedPlan, made: Values, same: Values, sent: Values): Values {
+function withHidden(field: EmbeddedWrite, made: Values, same: Values, sent: Values): Values {
+  const plan = planOf(field, same);
+  if (!plan) return made;
   const merged = { ...made, ...hiddenParts(plan, same, sent) };
-  for (const { array, field, plan: inner, property } of innerFields(plan)) {
-    const [before, now, given] = [same[property], made[property], sent[field.name]];
-    if (array) {
-      const pairs = Array.isArray(before) && Array.isArray(now) && Array.isArray(given) ? now.entries() : [];
-      const items = [...pairs].map(([i, item]) =>
-        withHidden(inner, item, (before as Values[])[i] as Values, (given as Values[])[i] as Values),
-      );
-      if (items.length > 0) merged[property] = items;
-    } else if (isPresent(before) && isPresent(now)) merged[property] = withHidden(inner, now, before, (given ?? {}) as Values);
+  for (const inner of innerFields(plan)) {
+    const [before, now, given] = [same[inner.property], made[inner.property], sent[inner.name]];
+    if (Array.isArray(before) && Array.isArray(now) && Array.isArray(given))
+      merged[inner.property] = now.map((item, i) => withHidden(inner, item, before[i], given[i]));
+    else if (isPresent(before) && isPresent(now))
+      merged[inner.property] = withHidden(inner, now, before, (given ?? {}) as Values);
   }
   return merged;
 }
 
-interface InnerField {
-  readonly field: EmbeddedWrite;
-  readonly property: string;
-  readonly array: boolean;
-  readonly plan: EmbeddedPlan;
-}
-
 /** The objects in an object that bodies can set, and that the caller sees. */
-function innerFields({ fields }: EmbeddedPlan): InnerField[] {
-  return [...fields.values()].flatMap((field) => {
-    const plan = field.kind === 'embedded' && field.plans.length === 1 && !field.unseen ? field.plans[0] : undefined;
-    return field.kind === 'embedded' && plan ? [{ field, property: field.property, array: field.array, plan }] : [];
-  });
+function innerFields({ fields }: EmbeddedPlan): EmbeddedWrite[] {
+  return [...fields.values()].flatMap((field) => (field.kind === 'embedded' && !field.unseen ? [field] : []));
 }
 
 function isPresent(value: unknown): value is Values {
@@ -117,10 +112,11 @@ function bigintAsText(_name: string, value: unknown): unknown {
  * The parts of an embedded object that bodies cannot set, and those that the caller cannot see and did not send. Required parts that
  * have no value so far are left out: MikroORM would reject them.
  */
-export function hiddenParts({ fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
+export function hiddenParts({ discriminator, fields, meta }: EmbeddedPlan, embedded: Values, sent: Values = {}): Values {
   const isSet = ({ name, unseen }: WritableField) => !unseen || Object.hasOwn(sent, name);
   const settable = new Set([...fields.values()].filter(isSet).map(({ property }) => property));
   const isUnset = ({ name, nullable }: EntityProperty) => !nullable && (embedded[name] ?? null) === null;
+  if (discriminator) settable.add(discriminator.property);
   const parts = ownProperties(meta).filter((part) => part.persist !== false && !settable.has(part.name) && !isUnset(part));
   return Object.fromEntries(parts.map(({ name }) => [name as string, embedded[name as string]]));
 }
