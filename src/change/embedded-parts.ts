@@ -68,14 +68,16 @@ function textOf(field: EmbeddedWrite, item: Values): string {
   return JSON.stringify(looksOf(field, item), bigintAsText);
 }
 
-function looksOf(field: EmbeddedWrite, item: Values): unknown {
+/** Values that nobody can see belong to the looks of an item itself only: a body with what was read lacks them. */
+function looksOf(field: EmbeddedWrite, item: Values, isWithin = false): unknown {
   const plan = planOf(field, item);
   if (!plan) return null;
-  const scalars = [...plan.fields.values()].filter((each) => each.kind === 'scalar' && !each.custom && !each.unseen);
+  const isCompared = (each: WritableField) => !each.unseen && (each.shown || !isWithin);
+  const scalars = [...plan.fields.values()].filter((each) => each.kind === 'scalar' && !each.custom && isCompared(each));
   const inner = innerFields(plan).map((each) => {
     const value = item[each.property];
-    if (each.array) return Array.isArray(value) ? value.map((one) => looksOf(each, one)) : null;
-    return isPresent(value) ? looksOf(each, value) : null;
+    if (each.array) return Array.isArray(value) ? value.map((one) => looksOf(each, one, true)) : null;
+    return isPresent(value) ? looksOf(each, value, true) : null;
   });
   return [plan.discriminator?.value ?? null, ...scalars.map(({ property }) => item[property] ?? null), ...inner];
 }
@@ -95,9 +97,9 @@ function withHidden(field: EmbeddedWrite, made: Values, same: Values, sent: Valu
   return merged;
 }
 
-/** The objects in an object that bodies can set, and that the caller sees. */
+/** The objects in an object that bodies can set and that the caller sees: only these look the same if the object does. */
 function innerFields({ fields }: EmbeddedPlan): EmbeddedWrite[] {
-  return [...fields.values()].flatMap((field) => (field.kind === 'embedded' && !field.unseen ? [field] : []));
+  return [...fields.values()].flatMap((field) => (field.kind === 'embedded' && field.shown ? [field] : []));
 }
 
 function isPresent(value: unknown): value is Values {

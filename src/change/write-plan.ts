@@ -27,6 +27,8 @@ interface NamedWrite {
   readonly required: boolean;
   /** The caller lacks a role to see it: PUT of a body that the caller has read must not change it. */
   readonly unseen: boolean;
+  /** The caller can see it. A field that nobody can see is neither shown nor unseen. */
+  readonly shown: boolean;
 }
 
 export interface ScalarWrite extends NamedWrite {
@@ -83,17 +85,19 @@ export type WritingGroups = Pick<ActiveGroups, 'read' | 'write' | 'withheld'>;
 
 interface WritePlanning extends Planning {
   isUnseen(property: EntityProperty): boolean;
+  isShown(property: EntityProperty): boolean;
 }
 
 /** Plans which fields of a class a body may contain. */
 export function planWrites(mapper: Mapper, meta: EntityMetadata, { read, withheld = [], write }: WritingGroups): WritePlan {
-  const isUnseen = (property: EntityProperty) => inGroups(property, withheld) && !inGroups(property, read);
+  const isShown = (property: EntityProperty) => inGroups(property, read);
+  const isUnseen = (property: EntityProperty) => inGroups(property, withheld) && !isShown(property);
   const properties = ownProperties(meta);
   const discriminator = discriminatorProperty(meta);
   const writable = properties.filter((property) => property.name !== discriminator);
   return {
     meta,
-    fields: planFields(writable, { mapper, groups: write, ancestors: [meta], isUnseen }),
+    fields: planFields(writable, { mapper, groups: write, ancestors: [meta], isShown, isUnseen }),
     visible: new Set(properties.filter((property) => inGroups(property, read)).map(jsonName)),
     hidesType: discriminator !== null && isUnseen(meta.properties[discriminator as never] as EntityProperty),
     showsType: !discriminator || inGroups(meta.properties[discriminator as never] as EntityProperty, read),
@@ -119,6 +123,7 @@ function planField(property: EntityProperty, planning: WritePlanning): WritableF
     nullable: property.nullable === true,
     required: isRequired(property, planning.ancestors.at(-1)),
     unseen: planning.isUnseen(property),
+    shown: planning.isShown(property),
   };
   switch (property.kind) {
     case ReferenceKind.SCALAR: {

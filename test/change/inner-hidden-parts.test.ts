@@ -13,7 +13,11 @@ function modelsOf(form: (typeof forms)[number], name: string) {
   const Stop = defineEntity({
     name: `Stop${name}`,
     embeddable: true,
-    properties: { place: p.string().nullable().groups('read', 'write'), secret: p.string().nullable() },
+    properties: {
+      place: p.string().nullable().groups('read', 'write'),
+      code: p.string().nullable().groups('write'),
+      secret: p.string().nullable(),
+    },
   });
   const Leg = defineEntity({
     name: `Leg${name}`,
@@ -39,7 +43,7 @@ function modelsOf(form: (typeof forms)[number], name: string) {
 describe.each(databases)('hidden parts of objects in embedded objects on %s', (kind) => {
   describe.each(forms)('stored as %s', (form) => {
     const [Tour, Leg, Stop] = modelsOf(form, form);
-    const stop = (place: string) => ({ place, secret: `of ${place}` });
+    const stop = (place: string, code?: string) => ({ place, ...(code && { code }), secret: `of ${place}` });
     const leg = (km: number, place: string) => ({ km, stop: stop(place), further: [stop(`${place}1`), stop(`${place}2`)] });
     const first = { leg: leg(1, 'a'), legs: [leg(2, 'b'), leg(2, 'c')] };
     const running = useApplication(kind, {
@@ -60,7 +64,8 @@ describe.each(databases)('hidden parts of objects in embedded objects on %s', (k
     } as Any);
     const stored = async (id: number): Promise<Any> => {
       const found: Any = await running.app.application.mapper.em.fork().findOneOrFail(Tour as Any, id);
-      return JSON.parse(JSON.stringify({ leg: found.leg, legs: found.legs }));
+      const withoutCode = (key: string, value: unknown) => (key === 'code' && value === null ? undefined : value);
+      return JSON.parse(JSON.stringify({ leg: found.leg, legs: found.legs }, withoutCode));
     };
     const secretOf = (each: Any) => each?.stop?.secret ?? null;
 
@@ -97,6 +102,15 @@ describe.each(databases)('hidden parts of objects in embedded objects on %s', (k
       const { legs } = await stored(6);
       expect(legs.map(secretOf)).toEqual(['of c', null, 'of b']);
       expect(legs[0].further).toEqual([stop('c1'), stop('c2')]);
+    });
+
+    test('stay with an item whose objects lose a value that nobody can read', async () => {
+      const { json: read } = await running.request('GET', '/tour/8.json');
+      const set = { legs: (read as Any).legs.map((each: Any) => ({ ...each, stop: { ...each.stop, code: 'new' } })) };
+      expect((await running.request('PATCH', '/tour/8.json', { json: set })).status).toBe(200);
+      expect((await stored(8)).legs[0].stop).toEqual(stop('b', 'new'));
+      await running.request('PATCH', '/tour/8.json', { json: { legs: (read as Any).legs } });
+      expect((await stored(8)).legs.map(secretOf)).toEqual(['of b', 'of c']);
     });
 
     test('are not given to an item whose objects look different', async () => {
