@@ -8,7 +8,7 @@ import { typeOf } from '../model/hierarchy.ts';
 import { entityKey } from '../model/identifier.ts';
 import { loadItems } from '../query/entities/populate-steps.ts';
 import type { Parsed } from '../serialization/from-json.ts';
-import { hiddenParts, retainedInItems, retainedParts } from './embedded-parts.ts';
+import { hiddenParts, looksMissing, retainedInItems, retainedParts } from './embedded-parts.ts';
 import {
   type AssociationWrite,
   type EmbeddedPlan,
@@ -273,7 +273,11 @@ class FieldReader {
   }
 
   async #embedded(field: EmbeddedWrite, json: unknown, current: Values | null, mode: WriteMode, path: string): Promise<unknown> {
-    if (!field.array) return this.#embeddable(field, json, (current?.[field.property] ?? null) as Values | null, mode, path);
+    if (!field.array) {
+      const before = (current?.[field.property] ?? null) as Values | null;
+      const made = await this.#embeddable(field, json, before, mode, path);
+      return before === null && mode !== 'create' && looksMissing(field, made) ? null : made;
+    }
     if (!Array.isArray(json)) return this.#refuse(wrongType(path, 'a list of objects'));
     if (json.length > mostItems)
       return this.#refuse(violationOf(path, `must not have more than ${mostItems} items`, 'too_many', { max: mostItems }));

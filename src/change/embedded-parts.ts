@@ -111,6 +111,25 @@ function bigintAsText(_name: string, value: unknown): unknown {
 }
 
 /**
+ * Whether the caller takes an object that a body sets for none: it has no values, and can have parts that the caller does not see. If
+ * it were stored where none is, the new version of the row would reveal that there was none.
+ */
+export function looksMissing({ nullable, plans }: EmbeddedWrite, made: unknown): boolean {
+  const [plan, ...others] = plans;
+  return nullable && plan !== undefined && others.length === 0 && isEmpty(made) && hidesParts(plan);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined) return true;
+  return typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isEmpty);
+}
+
+function hidesParts({ fields, meta }: EmbeddedPlan): boolean {
+  const shown = [...fields.values()].filter((field) => field.shown).map(({ property }) => property);
+  return ownProperties(meta).some((part) => part.persist !== false && !shown.includes(part.name as string));
+}
+
+/**
  * The parts of an embedded object that bodies cannot set, and those that the caller cannot see and did not send. Required parts that
  * have no value so far are left out: MikroORM would reject them.
  */
