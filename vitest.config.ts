@@ -11,20 +11,37 @@ const cores = Math.max(2, availableParallelism());
 
 /** Files that take long for their size. */
 const long =
-  /\/(chaos|hosts)\/|\/docs\/(concepts|examples|how-to|migrations|snippets)|\/cli\/(check|dev|migrate-processes|schema|workers)|\/engine\/(calls|pairs)|\/groups\/oracle|access-suite|\/explorer\/generated|docs-site|courses\/test/;
+  /\/(chaos|hosts)\/|\/attacks\/(1-hidden|8-misconf)|\/browser\/|\/change\/(compiled-writes|idempotency)|\/cli\/(check|dev|workers)|\/database\/column-fit|\/docs\/(concepts|how-to-code|snippets)|\/engine\/(calls|pairs)|\/explorer\/(generated|hostile)|\/formats\/|\/groups\/oracle|\/pull\/sample|\/query\/compiled-restrictions|\/spec\/(1-app|3-cond|4-add|6-asking\.|7-access|8-errors)|\/store\/(contract|method-oracle|statement-counts|unusual|version-oracle)|\/traffic\/(long|responses)|access-suite|courses\/test|package\.test/;
 
 /**
- * In each project, long files come first, so that the last one is not waited for alone. By themselves files are ordered by their size.
- * A process that files share ends before a file of another project.
+ * Files that mostly wait, for processes that they start one after another. Each runs beside files that keep a core busy, and is started
+ * early, because it takes long.
+ */
+const waiting =
+  /\/browser\/docs-site|\/cli\/(decorated-models|dev|init-application|lean-start|migrate-processes|odd-input|schema)\.test|\/docs\/(examples|how-to|migrations)\.test|\/hosts\/runtimes|\/openapi\/generated-clients/;
+
+/**
+ * In each project, long files come first, so that the last one is not waited for alone, and in turn with files that wait. By themselves
+ * files are ordered by their size. A process that files share ends before a file of another project, so the projects run one after
+ * another, and the one with the most short files is the last that is not about time.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name);
-    return [...projects.values()].flatMap((own) => {
-      const { short = [], long: first = [] } = Object.groupBy(own, ({ moduleId }) => (long.test(moduleId) ? 'long' : 'short'));
-      return [...first, ...short];
-    });
+    const found = Map.groupBy(await super.sort(files), ({ project }) => project.name);
+    const place = ([project]: readonly [string, unknown]) => projects.findIndex(({ test }) => test.name === project);
+    return [...found].toSorted((a, b) => place(a) - place(b)).flatMap(([, own]) => inTurn(own));
   }
+}
+
+function inTurn(files: readonly TestSpecification[]): TestSpecification[] {
+  const kindOf = ({ moduleId }: TestSpecification) =>
+    waiting.test(moduleId) ? 'waiting' : long.test(moduleId) ? 'long' : 'short';
+  const { waiting: slow = [], long: first = [], short = [] } = Object.groupBy(files, kindOf);
+  const computing = [...first, ...short];
+  const count = Math.max(slow.length, computing.length);
+  return Array.from({ length: count }, (_, index) => [slow[index], computing[index]])
+    .flat()
+    .filter((file) => file !== undefined);
 }
 
 /**
@@ -87,21 +104,17 @@ const counted = [
 const countsAll = process.env.DECLAREST_COVERAGE === 'all';
 
 /**
- * Files about time: timeouts, fair shares, several processes, browsers. They run after the others, no more of them at once than there are
- * cores, and a test that fails is repeated twice, because another tenant of the machine can take the processor away for seconds.
+ * Files about time: timeouts, fair shares, several processes. They run after the others, which keep every core busy, and a test that fails
+ * is repeated twice, because another tenant of the machine can take the processor away for seconds.
  */
 const timed = [
   'test/attacks/{4-fairness,4-rate-table,4-resources,10-consumption}.test.ts',
-  'test/browser/docs-site.test.ts',
   'test/chaos/**/*.test.ts',
-  'test/cli/{database-away,decorated-models,dev,init-application,lean-start,migrate-processes,odd-input,scale-out,schema,serve,workers}.test.ts',
+  'test/cli/{database-away,scale-out,serve,workers}.test.ts',
   'test/dialect/postgresql/{pgbouncer,pgpool,replica,replica-reads}.test.ts',
   'test/dialect/sqlite/{reader-threads,routed-reads,stoppable-connection}.test.ts',
-  'test/docs/{examples,how-to,migrations}.test.ts',
   'test/explorer/explain.test.ts',
   'test/formats/**/*.test.ts',
-  'test/hosts/runtimes.test.ts',
-  'test/inspect/{access-suite,access-suite-groups}.test.ts',
   'test/query/long-reads.test.ts',
   'test/telemetry/{tracing,worker-metrics}.test.ts',
   'test/traffic/{overload,responses}.test.ts',
@@ -110,37 +123,24 @@ const timed = [
 /** Files about time that share a process. */
 const timedTogether = [
   'test/attacks/{2-guessing,8-caching}.test.ts',
-  'test/browser/{cors,pages}.test.ts',
-  'test/explorer/**/*.browser.test.ts',
-  'test/openapi/generated-clients.test.ts',
   'test/traffic/{compression,cors,gate,health,limits,protocol,rate-limit,request-id}.test.ts',
 ];
 const allTimed = [...timed, ...timedTogether];
 
+/** Files that share a process and its browser. */
+const browsers = ['test/browser/{cors,pages}.test.ts', 'test/explorer/**/*.browser.test.ts'];
+
 /** Files that share a process, although their folder does not. */
 const mixed = ['test/engine/**/*.test.ts', 'examples/*/test/**/*.test.ts'];
 
-/** Every test, in projects that differ in how files share processes, and in whether they count towards coverage. */
+/** Every test, in projects that differ in how files share processes, and in whether they count towards coverage. They run in this order. */
 const projects = [
-  {
-    extends: true as const,
-    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart, ...allTimed], isolate: false },
-  },
-  {
-    extends: true as const,
-    test: {
-      name: 'together',
-      include: [...sharing, ...mixed],
-      exclude: [...configDefaults.exclude, ...apart, ...counted, ...allTimed],
-      isolate: false,
-    },
-  },
   {
     extends: true as const,
     test: {
       name: 'alone',
       include: ['test/**/*.test.ts'],
-      exclude: [...configDefaults.exclude, ...sharing, ...mixed, ...allTimed],
+      exclude: [...configDefaults.exclude, ...sharing, ...mixed, ...browsers, ...allTimed],
     },
   },
   {
@@ -151,22 +151,26 @@ const projects = [
       exclude: [...configDefaults.exclude, ...allTimed],
     },
   },
+  { extends: true as const, test: { name: 'counted apart', include: apart.filter((file) => file.startsWith('test/access/')) } },
+  { extends: true as const, test: { name: 'browsers', include: browsers, isolate: false, retry: 2 } },
   {
     extends: true as const,
-    test: { name: 'timed', include: timed, retry: 2, maxWorkers: cores, sequence: { groupOrder: 1 } },
+    test: { name: 'counted', include: counted, exclude: [...configDefaults.exclude, ...apart, ...allTimed], isolate: false },
   },
   {
     extends: true as const,
     test: {
-      name: 'timed together',
-      include: timedTogether,
+      name: 'together',
+      include: [...sharing, ...mixed],
+      exclude: [...configDefaults.exclude, ...apart, ...counted, ...browsers, ...allTimed],
       isolate: false,
-      retry: 2,
-      maxWorkers: cores,
-      sequence: { groupOrder: 1 },
     },
   },
-  { extends: true as const, test: { name: 'counted apart', include: apart.filter((file) => file.startsWith('test/access/')) } },
+  { extends: true as const, test: { name: 'timed', include: timed, retry: 2, sequence: { groupOrder: 1 } } },
+  {
+    extends: true as const,
+    test: { name: 'timed together', include: timedTogether, isolate: false, retry: 2, sequence: { groupOrder: 1 } },
+  },
 ];
 
 /** Coverage is an option of the whole run; only here a project can be left out of it. */
