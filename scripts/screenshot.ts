@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openBrowser } from '../test/support/browser.ts';
+import { launchBrowser } from '../test/support/browser.ts';
 
 const root = join(import.meta.dirname, '..');
 const picture = 'docs/images/docs-and-explain.png';
@@ -50,7 +50,7 @@ function listening(): Promise<string> {
 }
 
 async function takePicture(url: string): Promise<void> {
-  const browser = await openBrowser();
+  const browser = await launchBrowser();
   try {
     const docs = await browser.newPage({ viewport: { width: 790, height: 850 }, colorScheme: 'light' });
     await docs.goto(`${url}/docs`);

@@ -20,7 +20,7 @@ function executable(): string {
 }
 
 /** A browser that reaches this machine only. */
-export async function openBrowser(): Promise<Browser> {
+export function launchBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: executable(),
     args: [
@@ -34,4 +34,26 @@ export async function openBrowser(): Promise<Browser> {
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   });
+}
+
+let running: Promise<Browser> | undefined;
+
+/**
+ * The browser of this process. Starting one takes a second of processor time. To close it closes its pages and forgets what they
+ * stored; the browser itself ends with the process.
+ */
+export async function openBrowser(): Promise<Browser> {
+  running ??= launchBrowser();
+  const browser = await running;
+  return new Proxy(browser, { get: (target, key) => (key === 'close' ? () => closePages(target) : memberOf(target, key)) });
+}
+
+async function closePages(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+}
+
+/** Methods get the browser itself as `this`. */
+function memberOf(browser: Browser, key: string | symbol): unknown {
+  const member: unknown = Reflect.get(browser, key, browser);
+  return typeof member === 'function' ? member.bind(browser) : member;
 }
