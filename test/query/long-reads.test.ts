@@ -1,3 +1,4 @@
+// @module-tag divided
 import { defineEntity, p, raw } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, type ApiRequest } from '../../src/index.ts';

@@ -1,3 +1,4 @@
+// @module-tag divided
 import { type Collection, defineEntity, p } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiController, Voter } from '../../src/index.ts';
