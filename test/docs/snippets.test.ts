@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { builtPackage } from '../../scripts/command.ts';
 import { blocksOf, pages, root } from './markdown.ts';
 
 // Inside of the repository, so that "declarest" means this package; var/ is not under version control.
@@ -18,6 +19,12 @@ const snippets = pages
 function folderOf(page: string): string {
   if (page.startsWith('docs/tutorial/')) return 'tutorial';
   return page.startsWith('docs/how-to/') ? page.replaceAll(/\W/g, '-') : 'notes';
+}
+
+/** The compiler checks a whole program. The declarations that users install are read sooner than the source is checked. */
+function declared(folder: string) {
+  const types = (name: string) => [join(folder, 'types', `${name}.d.ts`)];
+  return { paths: { declarest: types('index'), 'declarest/testing': types('testing') } };
 }
 
 describe('the TypeScript in the documentation', () => {
@@ -37,7 +44,11 @@ describe('the TypeScript in the documentation', () => {
     }
     const config = {
       extends: join(root, 'tsconfig.json'),
-      compilerOptions: { rootDir: root, typeRoots: [join(root, 'node_modules', '@types')] },
+      compilerOptions: {
+        rootDir: root,
+        typeRoots: [join(root, 'node_modules', '@types')],
+        ...(builtPackage && declared(builtPackage)),
+      },
       include: ['courses/config', 'courses/src/controllers', ...new Set(snippets.map(({ page }) => folderOf(page)))],
       exclude: [],
     };
