@@ -5,7 +5,9 @@ import { Walk } from './walk.ts';
 
 /** How many random applications there are on each database, which are others on the other one. Changed sources get others. */
 const applications = Number(process.env.GROUP_APPLICATIONS ?? 1);
-const requestsOfEach = process.env.GROUP_APPLICATIONS ? 2000 : 600;
+const requestsOfEach = process.env.GROUP_APPLICATIONS ? 2000 : 400;
+/** The requests of a caller to an API before its next one. */
+const requestsInTurn = process.env.GROUP_APPLICATIONS ? 20 : 12;
 const sent: Partial<Record<DatabaseKind, number>> = {};
 
 describe.each(databases)(`fields by role in random applications on %s (TEST_SEED=${seed})`, (kind) => {
@@ -14,7 +16,7 @@ describe.each(databases)(`fields by role in random applications on %s (TEST_SEED
     async (number) => {
       const walk = await Walk.start(kind, seed + number * 7919);
       try {
-        await walk.through(requestsOfEach);
+        await walk.through(requestsOfEach, requestsInTurn);
         expect(walk.problems.slice(0, 8).join('\n\n')).toBe('');
       } finally {
         await walk.close();

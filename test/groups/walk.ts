@@ -91,13 +91,13 @@ export class Walk {
     });
   }
 
-  /** Sends at least this number of requests, as every caller to every API. */
-  async through(total: number): Promise<void> {
+  /** Sends at least this number of requests, as every caller to every API, so many of them after each other to one. */
+  async through(total: number, each = 20): Promise<void> {
     for (let round = 0; this.sent < total; round++)
       for (const [i, caller] of callers.entries())
         for (const [j, api] of this.spec.apis.entries())
           if (round === 0 || this.sent < total)
-            await this.#sequence(api, caller, 20, this.#seed + i * 101 + j * 100_003 + round * 1_000_003);
+            await this.#sequence(api, caller, each, this.#seed + i * 101 + j * 100_003 + round * 1_000_003);
   }
 
   /** The same requests twice, the second time with other values in all columns that the caller cannot see through the API. */
