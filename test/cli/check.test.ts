@@ -46,7 +46,7 @@ test('warns that HEAD is guarded less than GET', async () => {
         _entity: { roles: { GET: null, HEAD: null } }
 `,
   });
-  expect(await run(['check', application])).toEqual({
+  expect(await call(['check', application])).toEqual({
     code: 0,
     out: 'ok: 1 API, 2 routes\n',
     err:
@@ -66,7 +66,7 @@ test('all errors are printed together, one per line, with their number at the en
   serverr: {}
 `,
   });
-  const { code, out, err } = await run(['check', application]);
+  const { code, out, err } = await call(['check', application]);
   expect({ code, out }).toEqual({ code: 1, out: '' });
   const lines = err.trimEnd().split('\n');
   expect(lines).toEqual([
