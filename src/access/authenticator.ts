@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { isPromiseLike } from '../database/promise-like.ts';
 import { bearerChallenge, invalidCredentials, singleHeader } from './credentials.ts';
-import { noteKind } from './identity.ts';
+import { isNoted, noteKind } from './identity.ts';
 import type { User } from './user.ts';
 
 /** Symbols, so that they cannot collide with members of an application's class. */
@@ -96,13 +96,16 @@ export function authenticateWith(
 
 function toUser(result: unknown, authenticator: Authenticator): User | null {
   if (result === null) return null;
+  const kind = authenticator[kindOfUsers];
+  // frozen since it was checked
+  if (isNoted(result, kind)) return result;
   if (!isUser(result)) {
     throw new Error(
       `the authenticator ${authenticator.constructor.name} must return null or a user { id, roles }: ` +
         'id is a string or a number, roles is a list of strings',
     );
   }
-  return noteKind(freezeUser(result), authenticator[kindOfUsers]);
+  return noteKind(freezeUser(result), kind);
 }
 
 /** Whether a value is a user: an id that is a string or a number, and roles that are a list of strings. */

@@ -1,6 +1,6 @@
 import type { ValueKind } from '../model/value-kind.ts';
 import { type RowFormat, valueExpression } from './kind-conversions.ts';
-import { dateOf, integerToJson } from './to-json.ts';
+import { dateOf, integerToJson, isoText } from './to-json.ts';
 
 /** The columns of a row for the parts of a JSON object. */
 export interface RowObject {
@@ -160,7 +160,7 @@ const helpersOf = {
   // most columns are numbers and dates, and both have a faster way to the same text
   any: (value: unknown): string => {
     if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : 'null';
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : `"${value.toISOString()}"`;
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : `"${isoText(value.getTime())}"`;
     return JSON.stringify(typeof value === 'bigint' ? integerToJson(value) : value) ?? 'null';
   },
   timestamp: timestampToJson,

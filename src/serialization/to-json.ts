@@ -30,7 +30,36 @@ export function dateToJson(value: unknown): unknown {
 
 /** ISO 8601 in UTC; null for an invalid date. */
 export function dateTimeToJson(value: Date): string | null {
-  return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  const time = value.getTime();
+  return Number.isNaN(time) ? null : isoText(time);
+}
+
+const dayLength = 24 * 60 * 60 * 1000;
+
+/** The first part of the texts of a day, up to `T`. */
+const days = new Map<number, string>();
+const maxCachedDays = 5000;
+
+const [twoDigits, threeDigits] = [2, 3].map((length) =>
+  Array.from({ length: 10 ** length }, (_, number) => String(number).padStart(length, '0')),
+) as [string[], string[]];
+
+/** The same text as `toISOString` of a date, which takes four times as long. */
+export function isoText(time: number): string {
+  const day = Math.floor(time / dayLength);
+  const milliseconds = time - day * dayLength;
+  const seconds = Math.floor(milliseconds / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const clock = `${twoDigits[hours]}:${twoDigits[minutes - 60 * hours]}:${twoDigits[seconds - 60 * minutes]}`;
+  return `${days.get(day) ?? dateText(day)}${clock}.${threeDigits[milliseconds - 1000 * seconds]}Z`;
+}
+
+function dateText(day: number): string {
+  if (days.size >= maxCachedDays) days.clear();
+  const text = new Date(day * dayLength).toISOString().slice(0, -'00:00:00.000Z'.length);
+  days.set(day, text);
+  return text;
 }
 
 export function bytesToJson(value: unknown): unknown {

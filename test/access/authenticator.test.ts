@@ -183,6 +183,19 @@ describe('authenticateWith', () => {
     const closed = Object.freeze({ id: 7, roles: Object.freeze(['ROLE_A']) });
     expect(authenticateWith([answering(closed)], request)).toBe(closed);
   });
+
+  test('returns a user that it knows, whose kind is that of the last credential', () => {
+    class Session extends Scripted {}
+    const user = Object.freeze({ id: 7, roles: Object.freeze(['ROLE_A']) });
+    for (const [authenticator, kind] of [
+      [answering(user), 'Scripted'],
+      [answering(user), 'Scripted'],
+      [new Session(() => user), 'Session'],
+    ] as const) {
+      expect(authenticateWith([authenticator], request)).toBe(user);
+      expect(identityOf(user)).toBe(`user class ${kind} number 7`);
+    }
+  });
 });
 
 describe('challengeOf', () => {
