@@ -1,3 +1,5 @@
+import { ShortLivedMap } from './short-lived-map.ts';
+
 /** A statement that is compiled once and sent many times. */
 export interface Statement {
   /** Its identity: prepared under this name. */
@@ -49,7 +51,7 @@ interface Shared {
  * most one execution runs while one waits.
  */
 export function coalesced(rows: Executor['rows']): Executor['rows'] {
-  const shared = new Map<string, Shared>();
+  const shared = new ShortLivedMap<string, Shared>();
 
   function send(key: string, statement: Statement, parameters: readonly unknown[]): Promise<unknown[][]> {
     // an error reaches the callers that share this execution, and no later ones

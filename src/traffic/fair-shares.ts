@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf, parseAddress } from '../access/address.ts';
 import { LruCache } from '../database/lru-cache.ts';
+import type { ShortLivedMap } from '../database/short-lived-map.ts';
 
 /** Right and wrong credentials that a process remembers. */
 const mostRight = 4096;
@@ -14,6 +15,9 @@ export function noteVerified(request: IncomingMessage): void {
   (request as { [verifiedKey]?: true })[verifiedKey] = true;
 }
 
+/** The responses under way. */
+type InFlight = Pick<ShortLivedMap<ServerResponse, unknown>, 'keys' | 'size'>;
+
 /**
  * Divides the places of a full server between callers. Requests are not authenticated yet, so a caller is a credential that was
  * right before, or else an address. For each address, four kinds of requests are counted separately: without a credential, with
@@ -21,7 +25,7 @@ export function noteVerified(request: IncomingMessage): void {
  * together, and apart from other requests of the same address.
  */
 export class FairShares {
-  readonly #inFlight: ReadonlyMap<ServerResponse, unknown>;
+  readonly #inFlight: InFlight;
   readonly #clientOf: (request: IncomingMessage) => string | null;
   readonly #right = new LruCache<true>(mostRight);
   readonly #wrong = new LruCache<true>(mostWrong);
@@ -32,7 +36,7 @@ export class FairShares {
   #countedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    inFlight: ReadonlyMap<ServerResponse, unknown>,
+    inFlight: InFlight,
     clientOf: (request: IncomingMessage) => string | null = ({ socket }) => parseAddress(socket.remoteAddress),
   ) {
     this.#inFlight = inFlight;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { ShortLivedMap } from '../database/short-lived-map.ts';
 import type { ServerDeclaration } from '../declaration/types.ts';
 import { type Problem, problem } from '../errors.ts';
 import { isExemptFromTimeout } from '../response/export-stream.ts';
@@ -71,7 +72,7 @@ export class Gate {
   readonly #options: GateOptions;
   readonly #load: LoadMonitor;
   /** Admitted requests whose response was not sent yet, oldest first, with their time of arrival. */
-  readonly #inFlight = new Map<ServerResponse, number>();
+  readonly #inFlight = new ShortLivedMap<ServerResponse, number>();
   readonly #shares: FairShares;
   readonly #onClose: (this: ServerResponse) => void;
   /** The most requests at once under the current load. */
@@ -260,7 +261,7 @@ export class Gate {
 
 /** Removes a response that has ended. Only a watch needs exact times. */
 function onClose(
-  inFlight: Map<ServerResponse, number>,
+  inFlight: ShortLivedMap<ServerResponse, number>,
   shares: FairShares,
   watch: TrafficWatch | undefined,
 ): (this: ServerResponse) => void {

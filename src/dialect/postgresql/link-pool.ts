@@ -25,7 +25,8 @@ export class LinkPool {
   readonly #links = new Set<PostgresLink>();
   readonly #idle: PostgresLink[] = [];
   readonly #waiting: Task[] = [];
-  readonly #running = new Set<Task>();
+  /** Not a set, which tasks would make old: see {@link ShortLivedMap}. */
+  readonly #running: Task[] = [];
   #isClosed = false;
 
   constructor(database: PostgresDatabase, options: PoolOptions) {
@@ -42,7 +43,7 @@ export class LinkPool {
     if (this.#isClosed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       const done = (link: PostgresLink) => {
-        this.#running.delete(task);
+        this.#running.splice(this.#running.indexOf(task), 1);
         this.giveBack(link);
       };
       const run = async (link: PostgresLink) => {
@@ -92,7 +93,7 @@ export class LinkPool {
       if (!link) return;
       const task = takeNext(this.#waiting, this.#running);
       clearTimeout(task.timer);
-      this.#running.add(task);
+      this.#running.push(task);
       void task.run(link);
     }
   }
