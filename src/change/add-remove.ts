@@ -1,6 +1,7 @@
 import { Collection, type EntityMetadata, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../database/mapper.ts';
 import { markUnchanged } from '../query/entities/hold-row.ts';
+import { loadAgain } from '../query/entities/populate-steps.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { type Accessors, wronglyHeld } from './accessors.ts';
 
@@ -15,7 +16,7 @@ export interface AddedOrRemoved {
  * row: then requests that add the same item at the same time wait, find it there, and change nothing.
  */
 export async function loadTouched(em: RequestEntityManager, entity: object, item: object, accessors: Accessors): Promise<void> {
-  await em.populate([entity], [...accessors.touches] as never, { refresh: true } as never);
+  for (const property of accessors.touches) await loadAgain(em, entity, property);
   markUnchanged(em, [entity, item, ...itemsOf(entity, accessors.touches)]);
 }
 

@@ -41,6 +41,14 @@ const Note = defineEntity({
   properties: { id: p.integer().primary().groups('read'), data: p.json().nullable().groups('read', 'write') },
 });
 
+const Course = defineEntity({
+  name: 'Course',
+  properties: {
+    term: p.integer().primary().groups('read'),
+    no: p.integer().primary().groups('read'),
+    members: () => p.manyToMany(Member).groups('read', 'write'),
+  },
+});
 class TeamVoter extends Voter<{ members: Collection<object> }> {
   static override roles = ['TEAM_SEE'];
   static override loads = ['members'];
@@ -56,6 +64,7 @@ class HookedController extends ApiController {
 
 const numbers = Array.from({ length: many }, (_, i) => i + 1);
 const references = numbers.map((id) => ({ id }));
+const half = references.slice(many / 2);
 const lines = numbers.map((i) => ({ title: `line ${i}`, price: i }));
 const goods = numbers.map((i) => ({ name: `good ${i}` }));
 const unknown = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 1]));
@@ -91,13 +100,19 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
             actions: { _entity: { methods: { GET: true } } },
           },
           team: { class: 'Team', controller: 'HookedController', base_path: '/team', actions },
+          course: {
+            class: 'Course',
+            base_path: '/course',
+            actions: { _entity: { methods: { GET: true, PATCH: true }, requirements: { id: '[0-9]+,[0-9]+' } } },
+          },
         },
       } as never,
-      models: [Team, Member, Good, Order, Line, Note],
+      models: [Team, Member, Good, Order, Line, Note, Course],
       controllers: [HookedController],
       voters: [TeamVoter],
       seed: async (em) => {
         await em.insertMany(Member, references as never);
+        await em.insertMany(Course, [{ term: 1, no: 1 }]);
       },
     });
   });
@@ -109,8 +124,9 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
   /** Gives the tables the same rows before each request. */
   async function restore(): Promise<void> {
     const em = app.application.mapper.em.fork();
-    for (const table of ['team_members', 'good', 'team']) await em.execute(`delete from ${table}`);
+    for (const table of ['team_members', 'course_members', 'good', 'team']) await em.execute(`delete from ${table}`);
     await em.execute("insert into team (id, name) values (1000, 'a')");
+    await em.execute('insert into course_members (course_term, course_no, member_id) select 1, 1, id from member');
     await em.execute(`insert into good (id, name) select id + 1000000, 'old' from member`);
   }
 
@@ -123,6 +139,7 @@ describe.each(databases)('a request with %s that handles many rows', (kind) => {
     ['a body with many unknown fields', 0.7, 'POST', '/note.json', unknown, 400],
     ['a large page of entities', 0.3, 'GET', `/hooked.json?items_per_page=${many}`, undefined, 200],
     ['references that an entity gets', 1 / 20, 'PATCH', '/team/1000.json', { name: 'b', members: references }, 200],
+    ['references of a row with a composite key', 1 / 10, 'PATCH', '/course/1,1.json', { members: half }, 200],
   ] as const)('occupies the process for a small part of its time at once: %s', async (_, part, method, path, json, status) => {
     const longest = await longestPart(
       part,

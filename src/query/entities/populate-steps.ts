@@ -3,11 +3,13 @@ import type { RequestEntityManager } from '../../database/mapper.ts';
 import { dialectOn } from '../../dialect/dialect.ts';
 import { problem } from '../../errors.ts';
 import { isTurnLong, nextTurn } from '../../event-loop.ts';
-import { entityKey, isComposite, keyOf } from '../../model/identifier.ts';
-import { databaseKey } from '../../model/key-condition.ts';
+import { keyText } from '../../model/composite-key.ts';
+import { isToMany } from '../../model/field-plan.ts';
+import { entityKey, isComposite, keyOf, keyParts } from '../../model/identifier.ts';
+import { amongAny, databaseKey, hasOneOf, keyNames } from '../../model/key-condition.ts';
 import { isFiltered } from './filters.ts';
 import { markUnchanged } from './hold-row.ts';
-import { sentKeys } from './keys.ts';
+import { keyOrder, sentKeys } from './keys.ts';
 
 /** Entities that are made at once; if there are more, {@link partSize}. */
 const stepSize = 1000;
@@ -29,8 +31,8 @@ export async function populateInSteps(
 ): Promise<void> {
   const [first] = owners;
   const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
-  const isToMany = association?.kind === ReferenceKind.ONE_TO_MANY || association?.kind === ReferenceKind.MANY_TO_MANY;
-  const counts = association && isToMany ? await countItems(em, owners, association) : null;
+  const isList = association !== undefined && isToMany(association);
+  const counts = isList ? await countItems(em, owners, association) : null;
   const isWhole = association !== undefined && holdsAllRows(association);
   // a lazy column belongs to a row that was found, and filters would leave it out: those of a subclass, or through associations
   const options = association?.kind === ReferenceKind.SCALAR ? { filters: false } : {};
@@ -41,7 +43,7 @@ export async function populateInSteps(
     if (isWhole && count > most) throw tooMany(property);
     if (isWhole && count > stepSize && canReadByKeys(association)) await readByKeys(em, owner, association);
     else await em.populate([...step], [property] as never, options as never);
-    if (isToMany && !(isWhole && counts)) for (const each of step) if (itemsOf(each, property) > most) throw tooMany(property);
+    if (isList && !(isWhole && counts)) for (const each of step) if (itemsOf(each, property) > most) throw tooMany(property);
   }
 }
 
@@ -116,27 +118,35 @@ async function countItems(
 ): Promise<ReadonlyMap<object, number> | null> {
   const platform = em.getPlatform();
   const [meta] = owners.map((owner) => helper(owner).__meta as EntityMetadata);
-  if (!meta || isComposite(meta) || !targetMeta || !dialectOn(platform).connections.inProcess) return null;
-  const unread = owners.filter((owner) => {
+  if (!meta || !targetMeta || !dialectOn(platform).connections.inProcess) return null;
+  const isUnread = (owner: object) => {
     const value = (owner as Record<string, unknown>)[name];
     return helper(owner).hasPrimaryKey() && value instanceof Collection && !value.isInitialized();
-  });
+  };
   const inverse = (targetMeta.properties as Record<string, EntityProperty>)[mappedBy as string];
   const [table, columns] =
     kind === ReferenceKind.ONE_TO_MANY ? [targetMeta.tableName, inverse?.fieldNames] : [pivotTable, joinColumns];
-  const [column] = columns ?? [];
-  if (unread.length === 0 || columns?.length !== 1 || column === undefined) return null;
-  const key = platform.quoteIdentifier(column);
-  const byKey = new Map(unread.map((owner) => [String(entityKey(owner, true)), owner]));
+  if (columns?.length !== keyParts(meta).length || !owners.some(isUnread)) return null;
+  const key = columns.map((column) => platform.quoteIdentifier(column));
+  const own = key.join(', ');
+  const from = `from ${platform.quoteIdentifier(table)}`;
   const counts = new Map<object, number>();
-  const keys = [...byKey.keys()];
-  for (let from = 0; from < keys.length; from += stepSize) {
-    const some = keys.slice(from, from + stepSize).map((each) => entityKey(byKey.get(each) as object, true));
-    const marks = some.map(() => '?').join(', ');
-    const sql = `select ${key} as owner, count(*) as items from ${platform.quoteIdentifier(table)} where ${key} in (${marks}) group by ${key}`;
-    for (const { items, owner } of (await em.execute(sql, some)) as { owner: unknown; items: number }[]) {
-      const found = byKey.get(String(owner));
-      if (found) counts.set(found, Number(items));
+  for (let start = 0; start < owners.length; start += stepSize) {
+    // the keys of many owners take long as well, above all composite ones
+    if (isTurnLong()) await nextTurn();
+    const some = owners.slice(start, start + stepSize).filter(isUnread);
+    const byKey = new Map(some.map((owner) => [String(entityKey(owner, true)), owner]));
+    const { params, sql } = amongAny(
+      meta,
+      platform,
+      key,
+      some.map((owner) => entityKey(owner, true)),
+    );
+    const counted = `select ${own}, count(*) as items ${from} where ${sql} group by ${own}`;
+    for (const row of some.length > 0 ? ((await em.execute(counted, [...params])) as object[]) : []) {
+      const values = Object.values(row);
+      const found = byKey.get(keyText(values.slice(0, -1)));
+      if (found) counts.set(found, Number(values.at(-1)));
     }
   }
   return counts;
@@ -156,9 +166,12 @@ function canReadByKeys({
   orderBy,
   targetMeta,
 }: EntityProperty): boolean {
-  if (!targetMeta || fixedOrder || isComposite(targetMeta) || keyOf(targetMeta).targetMeta) return false;
-  if (kind === ReferenceKind.ONE_TO_MANY) return Boolean(mappedBy) && !keyOf(targetMeta).customType;
-  return !orderBy && !targetMeta.orderBy && joinColumns.length === 1 && inverseJoinColumns.length === 1;
+  if (!targetMeta || fixedOrder) return false;
+  const parts = keyParts(targetMeta);
+  // the text of another value can differ between the entity and its row
+  if (isComposite(targetMeta) ? parts.some(({ leaf }) => leaf.customType) : keyOf(targetMeta).targetMeta) return false;
+  if (kind === ReferenceKind.ONE_TO_MANY) return Boolean(mappedBy) && !parts.some(({ leaf }) => leaf.customType);
+  return !orderBy && !targetMeta.orderBy && joinColumns.length > 0 && inverseJoinColumns.length === parts.length;
 }
 
 /** Loads a to-many association of entities. Its items are equal to their rows. */
@@ -179,6 +192,15 @@ export async function loadList(em: RequestEntityManager, list: Collection<object
   await populateInSteps(em, [list.owner as object], (list.property as EntityProperty).name as string, Number.POSITIVE_INFINITY);
 }
 
+/** Loads an association as it is stored now, whatever the entity manager knows of it; some at a time if its items are many. */
+export async function loadAgain(em: RequestEntityManager, owner: object, property: string): Promise<void> {
+  const association = (helper(owner).__meta.properties as Record<string, EntityProperty>)[property];
+  const isInSteps = association && isToMany(association) && holdsAllRows(association) && canReadByKeys(association);
+  const counts = isInSteps ? await countItems(em, [owner], association) : null;
+  if (isInSteps && (counts?.get(owner) ?? 0) > stepSize) await readByKeys(em, owner, association, true);
+  else await em.populate([owner], [property] as never, { refresh: true } as never);
+}
+
 /** Loads the items of a to-many association, some at a time if possible. They are equal to their rows. */
 export async function loadItems(em: RequestEntityManager, list: Collection<object>): Promise<void> {
   const property = list.property as EntityProperty;
@@ -191,11 +213,11 @@ export async function loadItems(em: RequestEntityManager, list: Collection<objec
  * Reads the items of a long association in parts, and then makes them the content of the association. One statement selects the
  * keys of all: others may change the association meanwhile.
  */
-async function readByKeys(em: RequestEntityManager, owner: object, association: EntityProperty): Promise<void> {
+async function readByKeys(em: RequestEntityManager, owner: object, association: EntityProperty, refresh = false): Promise<void> {
   const { kind, mappedBy, name } = association;
   const meta = association.targetMeta as EntityMetadata;
   const unit = em.getUnitOfWork();
-  const key = keyOf(meta).name;
+  const platform = em.getPlatform();
   const refersToOwner = kind === ReferenceKind.ONE_TO_MANY ? { [mappedBy]: owner } : {};
   const keys = await (kind === ReferenceKind.ONE_TO_MANY ? referringKeys : linkedKeys)(em, owner, association);
   const items: object[] = [];
@@ -204,13 +226,14 @@ async function readByKeys(em: RequestEntityManager, owner: object, association: 
     if (isTurnLong()) await nextTurn();
     const some = keys.slice(from, from + size);
     const byKey = new Map<unknown, object>();
-    for (const each of some) {
+    // MikroORM finds a composite key only in the form that it has made
+    for (const each of isComposite(meta) || refresh ? [] : some) {
       const known = unit.getById(meta.class as never, each as never) as object | undefined;
       if (known && helper(known).isInitialized()) byKey.set(String(each), known);
     }
     const unread = some.filter((each) => !byKey.has(String(each)));
-    const where = { [key]: { $in: unread }, ...refersToOwner };
-    const found = (unread.length > 0 ? await em.find(meta.class, where as never) : []) as object[];
+    const where = { $and: [hasOneOf(meta, platform, unread), refersToOwner] };
+    const found = (unread.length > 0 ? await em.find(meta.class, where as never, { refresh } as never) : []) as object[];
     markUnchanged(em, found);
     for (const item of found) byKey.set(String(entityKey(item)), item);
     for (const each of some) items.push(...[byKey.get(String(each)) ?? []].flat());
@@ -227,14 +250,16 @@ async function readByKeys(em: RequestEntityManager, owner: object, association: 
 /** The keys of the rows that refer to an entity, in the order of the association. */
 async function referringKeys(em: RequestEntityManager, owner: object, { mappedBy, orderBy, targetMeta }: EntityProperty) {
   const meta = targetMeta as EntityMetadata;
-  const key = keyOf(meta).name;
-  const order = [...[orderBy ?? []].flat(), { [key]: 'asc' }];
-  const query = em.createQueryBuilder(meta.class).select([key] as never);
-  const rows = await query
-    .where({ [mappedBy]: owner } as never)
-    .orderBy(order as never)
-    .execute('all');
-  return (rows as Record<string, unknown>[]).map((row) => row[key]);
+  const order = [...[orderBy ?? []].flat(), keyOrder(meta)];
+  const query = em.createQueryBuilder(meta.class).select(keyNames(meta));
+  return sentKeys(
+    em,
+    meta,
+    query
+      .where({ [mappedBy]: owner } as never)
+      .orderBy(order as never)
+      .toQuery(),
+  );
 }
 
 /** The keys of the rows that are linked with an entity. */
@@ -243,8 +268,9 @@ async function linkedKeys(em: RequestEntityManager, owner: object, property: Ent
   const platform = em.getPlatform();
   const { schema, tableName } = em.getMetadata().get(pivotEntity as never) as EntityMetadata;
   const table = [schema ?? [], tableName].flat().map((name) => platform.quoteIdentifier(name));
-  const [item, own] = [...inverseJoinColumns, ...joinColumns].map((column) => platform.quoteIdentifier(column));
-  const sql = `select ${item} from ${table.join('.')} where ${own} = ? order by ${item}`;
+  const item = inverseJoinColumns.map((column) => platform.quoteIdentifier(column)).join(', ');
+  const isOwn = joinColumns.map((column) => `${platform.quoteIdentifier(column)} = ?`).join(' and ');
+  const sql = `select ${item} from ${table.join('.')} where ${isOwn} order by ${item}`;
   const params = databaseKey(helper(owner).__meta as EntityMetadata, platform, entityKey(owner, true));
   return sentKeys(em, targetMeta as EntityMetadata, { sql, params });
 }

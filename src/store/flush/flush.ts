@@ -65,7 +65,7 @@ class FlushSteps {
     const unit = em.getUnitOfWork();
     if (!isLong(unit) || unit.getRemoveStack().size > 0 || unit.getOrphanRemoveStack().size > 0) return null;
     const classes = new Set([...unit.getIdentityMap(), ...unit.getPersistStack()].map(metaOf));
-    const hasCode = [...classes].some((meta) => meta.inheritanceType === 'tpt' || hasFlushCode(mapper, meta));
+    const hasCode = [...classes].some((meta) => hasFlushCode(mapper, meta));
     return hasCode ? null : new FlushSteps(mapper, em, unit, classes);
   }
 

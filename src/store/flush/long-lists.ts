@@ -1,8 +1,8 @@
 import { type Collection, type EntityMetadata, type EntityProperty, helper, ReferenceKind } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { isTurnLong, nextTurn } from '../../event-loop.ts';
-import { isComposite } from '../../model/identifier.ts';
-import { databaseKey } from '../../model/key-condition.ts';
+import { entityKey } from '../../model/identifier.ts';
+import { amongAny, databaseKey } from '../../model/key-condition.ts';
 import type { Pivot } from '../../query/rows/association.ts';
 import { pivotFor } from '../plain-pivot.ts';
 
@@ -21,7 +21,8 @@ export interface LongLinks {
 export function linksOf(mapper: Mapper, owner: object, property: EntityProperty, list: Collection<object>): LongLinks | null {
   if (property.kind !== ReferenceKind.MANY_TO_MANY || !property.owner || property.orphanRemoval) return null;
   const meta = helper(owner).__meta as EntityMetadata;
-  if (isComposite(meta) || isComposite(property.targetMeta as EntityMetadata)) return null;
+  // columns of both keys, such as the tenant of both rows
+  if (property.joinColumns.some((column) => property.inverseJoinColumns.includes(column))) return null;
   const before = list.getSnapshot() as object[] | undefined;
   const after = list.getItems(false) as object[];
   const pivot = pivotFor(mapper, meta, property);
@@ -30,23 +31,32 @@ export function linksOf(mapper: Mapper, owner: object, property: EntityProperty,
 }
 
 /** Writes changed links. A flush would compare each item with all others, in one turn of the event loop. */
-export async function writeLinks(em: RequestEntityManager, { added, owner: entity, pivot, removed }: LongLinks): Promise<void> {
-  const [[item], [owner], table] = [pivot.item, pivot.owner, pivot.table];
-  const key = keyOf(em, entity);
-  const inChunks = async (items: readonly object[], write: (keys: readonly unknown[]) => Promise<unknown>) => {
+export async function writeLinks(em: RequestEntityManager, { added, owner, pivot, removed }: LongLinks): Promise<void> {
+  const { table } = pivot;
+  const platform = em.getPlatform();
+  const key = keyValues(em, owner);
+  const inChunks = async (items: readonly object[], write: (some: readonly object[]) => Promise<unknown>) => {
     for (let from = 0; from < items.length; from += chunkSize) {
       if (isTurnLong()) await nextTurn();
-      await write(items.slice(from, from + chunkSize).map((each) => keyOf(em, each)));
+      await write(items.slice(from, from + chunkSize));
     }
   };
-  await inChunks(removed, (keys) => {
-    const list = keys.map(() => '?').join(', ');
-    return em.execute(`delete from ${table} where ${owner} = ? and ${item} in (${list})`, [key, ...keys], 'run');
+  await inChunks(removed, (items) => {
+    const ofOwner = pivot.owner.map((column) => `${column} = ?`).join(' and ');
+    const { params, sql } = amongAny(
+      metaOf(items[0] as object),
+      platform,
+      pivot.item,
+      items.map((item) => entityKey(item)),
+    );
+    return em.execute(`delete from ${table} where ${ofOwner} and ${sql}`, [...key, ...params], 'run');
   });
-  await inChunks(added, (keys) => {
-    const rows = keys.map(() => '(?, ?)').join(', ');
-    const values = keys.flatMap((each) => [key, each]);
-    return em.execute(`insert into ${table} (${owner}, ${item}) values ${rows}`, values, 'run');
+  const columns = [...pivot.owner, ...pivot.item];
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  await inChunks(added, (items) => {
+    const values = items.flatMap((item) => [...key, ...keyValues(em, item)]);
+    const rows = items.map(() => row).join(', ');
+    return em.execute(`insert into ${table} (${columns.join(', ')}) values ${rows}`, values, 'run');
   });
 }
 
@@ -61,7 +71,11 @@ function isStored(item: object): boolean {
   return __originalEntityData !== undefined || !__initialized;
 }
 
-function keyOf(em: RequestEntityManager, entity: object): unknown {
-  const [key] = databaseKey(helper(entity).__meta as EntityMetadata, em.getPlatform(), helper(entity).getPrimaryKey());
-  return key;
+/** The key of an entity as the database takes it, one value for each column. */
+function keyValues(em: RequestEntityManager, entity: object): unknown[] {
+  return databaseKey(metaOf(entity), em.getPlatform(), entityKey(entity));
+}
+
+function metaOf(entity: object): EntityMetadata {
+  return helper(entity).__meta as EntityMetadata;
 }
