@@ -48,7 +48,8 @@ export interface VisibleRows {
 
 /** A list that is written item by item into an array that is in its place already. */
 export interface LongList {
-  readonly items: readonly unknown[];
+  /** The items in order. To sort them takes long as well, so it belongs to the work that is done later. */
+  items(): readonly unknown[];
   add(item: unknown): void;
 }
 
@@ -56,14 +57,16 @@ export interface LongList {
 export const longList = 100;
 
 /** Writes the items of a list, later if it is long. */
-export function writtenList(
-  items: readonly unknown[],
+export function writtenList<Item>(
+  items: readonly Item[],
   rows: VisibleRows,
-  write: (item: unknown, written: unknown[]) => void,
+  write: (item: Item, written: unknown[]) => void,
+  inOrder = (some: readonly Item[]) => some,
 ): unknown[] {
   const written: unknown[] = [];
-  if (rows.later && items.length > longList) rows.later({ items, add: (item) => write(item, written) });
-  else for (const item of items) write(item, written);
+  if (rows.later && items.length > longList)
+    rows.later({ items: () => inOrder(items), add: (item) => write(item as Item, written) });
+  else for (const item of inOrder(items)) write(item, written);
   return written;
 }
 
@@ -293,10 +296,15 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
       const write = compileAssociated(field.plan, serialize);
       const inOrder = orderOf(field.metadata);
       return (value, rows) =>
-        writtenList(inOrder((value as Collection<object>).getItems(false)), rows, (item, written) => {
-          const json = write(item as object, rows);
-          if (json !== null) written.push(json);
-        });
+        writtenList(
+          (value as Collection<object>).getItems(false),
+          rows,
+          (item, written) => {
+            const json = write(item, rows);
+            if (json !== null) written.push(json);
+          },
+          inOrder,
+        );
     }
   }
 }
@@ -324,9 +332,14 @@ function isEmbedded(value: Record<string, unknown>, meta: EntityMetadata): boole
 }
 
 /** A to-many association without a declared order is sorted by key, so that the same data gives the same response. */
-function orderOf(property: EntityProperty): (items: object[]) => object[] {
+function orderOf(property: EntityProperty): (items: readonly object[]) => readonly object[] {
   if (property.orderBy || property.fixedOrder) return (items) => items;
-  return (items) => items.slice().sort((a, b) => compareKeys(primaryKey(a), primaryKey(b)));
+  // a composite key is made of its parts, which takes longer than a comparison
+  return (items) =>
+    items
+      .map((item) => ({ item, key: primaryKey(item) }))
+      .sort((a, b) => compareKeys(a.key, b.key))
+      .map(({ item }) => item);
 }
 
 function primaryKey(entity: object): unknown {

@@ -64,7 +64,8 @@ export class EntityVisibility<Request> implements VisibleRows {
   /** Writes the long lists of a draft in several turns of the event loop. */
   async writeLong(): Promise<void> {
     for (let list = this.#long.pop(); list; list = this.#long.pop()) {
-      for (const item of list.items) {
+      if (isTurnLong()) await nextTurn();
+      for (const item of list.items()) {
         list.add(item);
         if (isTurnLong()) await nextTurn();
       }
