@@ -3,7 +3,7 @@ import type { ApiRequest } from '../access/user.ts';
 import type { Format, HttpMethod } from '../declaration/types.ts';
 import type { ActiveGroups } from '../model/groups.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { contentTypes, hasColumns, rewriteJson } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, rewriteInTurns } from '../serialization/formats.ts';
 import type { Found, ReadStore } from '../store/port.ts';
 import { stateOf } from '../store/request-state.ts';
 import { admitFound, missing } from './admission.ts';
@@ -39,10 +39,13 @@ export function fetchAction(
   const declaresParameters = api.api.actions.some(({ kind, parameters }) => kind === 'entity' && parameters.length > 0);
 
   const written = (found: Found, groups: ActiveGroups, json: string, request: ApiRequest, reply: FastifyReply) => {
-    const body = rewriteJson(format, json, columnsFor(groups));
-    const tag = tags.ofAny(body, markOf(tags, meta, found));
-    const send = (known: string) => taggedResponse(framework.responses, request, reply, known, contentTypes[format], body);
-    return typeof tag === 'string' ? send(tag) : tag.then(send);
+    const finish = (body: string) => {
+      const tag = tags.ofAny(body, markOf(tags, meta, found));
+      const send = (known: string) => taggedResponse(framework.responses, request, reply, known, contentTypes[format], body);
+      return typeof tag === 'string' ? send(tag) : tag.then(send);
+    };
+    const body = rewriteInTurns(format, json, columnsFor(groups));
+    return typeof body === 'string' ? finish(body) : body.then(finish);
   };
 
   return withEarlyReply(api, format, grants, async (incoming: FastifyRequest, reply) => {

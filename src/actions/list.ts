@@ -7,7 +7,7 @@ import { populatePlan } from '../query/entities/populate.ts';
 import { type CollectionModel, collectionOf } from '../response/collection.ts';
 import { type PageRequest, readPageRequest, readPageToken } from '../response/page-request.ts';
 import type { RouteHandler } from '../route/mount.ts';
-import { contentTypes, rewritePage } from '../serialization/formats.ts';
+import { contentTypes, rewriteInTurns } from '../serialization/formats.ts';
 import type { FoundPage, ReadStore } from '../store/port.ts';
 import { groupsOf, stateOf } from '../store/request-state.ts';
 import { admitCollection } from './admission.ts';
@@ -104,7 +104,7 @@ export function listAction(
     const { pagination } = collectionOf([], counted, pageRequest, request.url, baseUrl, edges);
     const number = counted.is === 'exact' ? String(counted.count) : `${counted.count},"count_is":"${counted.is}"`;
     const json = `{"count":${number},"results":[${await items}],"pagination":${JSON.stringify(pagination)}}`;
-    const body = await rewritePage(format, json);
+    const body = await rewriteInTurns(format, json, null);
     const tag = framework.tags.ofAny(body, null);
     const send = (known: string) => taggedResponse(framework.responses, incoming, reply, known, contentTypes[format], body);
     return typeof tag === 'string' ? send(tag) : tag.then(send);

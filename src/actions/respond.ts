@@ -18,7 +18,7 @@ import { JsonReply } from '../response/json-reply.ts';
 import { jsonInTurns } from '../response/long-json.ts';
 import { targetOf } from '../response/request-target.ts';
 import { type CsvColumn, csvColumns } from '../serialization/csv.ts';
-import { contentTypes, hasColumns, isExport, itemsOf, rewriteJson, rewritePage } from '../serialization/formats.ts';
+import { contentTypes, hasColumns, isExport, itemsOf, rewriteInTurns } from '../serialization/formats.ts';
 import { isEntity } from '../serialization/serializer.ts';
 import { type RequestState, stateOf } from '../store/request-state.ts';
 import { FoundRow, FoundRows } from '../store/row-store.ts';
@@ -110,7 +110,7 @@ export async function answerOf(
   if (rows && !(groups ? grants.named(groups) : grants).fixed) rows.groups = groups ? 'named by code' : groupsKey(active);
   if (value instanceof FoundRow) {
     rows?.returned.push([(model as EntityMetadata).className, String(value.key)]);
-    const shown = written(await jsonOf(value, request, state), format, () =>
+    const shown = await written(await jsonOf(value, request, state), format, () =>
       csvColumns(framework.serializer(active).planFor(model as EntityMetadata)),
     );
     const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
@@ -122,8 +122,8 @@ export async function answerOf(
     for (const { key } of value.rows) rows?.returned.push([(model as EntityMetadata).className, String(key)]);
     const items = `[${await jsonOf(value, request, state)}]`;
     const shown = isExport(format)
-      ? written(items, format, () => csvColumns(framework.serializer(active).planFor(model as EntityMetadata)))
-      : await rewritePage(format, `{"count":${value.rows.length},"results":${items}}`);
+      ? await written(items, format, () => csvColumns(framework.serializer(active).planFor(model as EntityMetadata)))
+      : await rewriteInTurns(format, `{"count":${value.rows.length},"results":${items}}`, null);
     return { status, headers: { ...headers, 'content-type': contentTypes[format] }, body: shown };
   }
   const serializer = framework.serializer(active);
@@ -152,7 +152,7 @@ export async function answerOf(
   const planOf = (meta: EntityMetadata) =>
     byRow || value === subject ? (byRow ?? serializer).planFor(meta) : serializer.planInside(meta);
   const columns = () => columnsIn(framework, value, planOf, model, choice);
-  const body = isList(shown) && !hasColumns(format) ? await rewritePage(format, json) : written(json, format, columns);
+  const body = await written(json, format, columns);
   const answer = { status, headers: { ...headers, 'content-type': contentTypes[format] }, body };
   const isRead = !writes(request.method);
   if (isRead ? status !== 200 : !isDefault || !isEntity(value) || (status !== 200 && status !== 201)) return answer;
@@ -233,8 +233,8 @@ function tagOf({ tags }: Framework, body: string, value: unknown, model: EntityM
   return tags.ofAny(body, markOf(tags, meta, versioned));
 }
 
-function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string {
-  return rewriteJson(format, json, hasColumns(format) ? columns() : null);
+function written(json: string, format: Format, columns: () => readonly CsvColumn[] | null): string | Promise<string> {
+  return rewriteInTurns(format, json, hasColumns(format) ? columns() : null);
 }
 
 /**

@@ -9,6 +9,8 @@ interface Elements {
 const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const responseStart = 'response xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
 const responses: Elements = { item: 'item', nil: ' xsi:nil="true"' };
+/** The most members of a piece. */
+const shortLength = 100;
 /** As RFC 9457 writes them. */
 const problems: Elements = { item: 'i', nil: null };
 
@@ -20,18 +22,37 @@ export function xmlDocument(value: unknown): string {
   return `${declaration}${element(responseStart, 'response', value, responses)}\n`;
 }
 
-/** The same in pieces, one for each entry of a list. */
-export function* xmlPieces(value: Readonly<Record<string, unknown>>): Generator<string, void> {
-  yield `${declaration}<${responseStart}>`;
-  for (const [key, member] of Object.entries(value)) {
-    const name = xmlName(key);
-    if (Array.isArray(member)) {
-      yield `<${name}>`;
-      for (const entry of member) yield element(responses.item, responses.item, entry, responses);
-      yield `</${name}>`;
-    } else yield element(name, name, member, responses);
+/** The same in short pieces. */
+export function* xmlPieces(value: unknown): Generator<string, void> {
+  yield declaration;
+  yield* elementPieces(responseStart, 'response', value);
+  yield '\n';
+}
+
+function* elementPieces(start: string, end: string, value: unknown): Generator<string, void> {
+  if (typeof value !== 'object' || value === null || isShort(value)) {
+    yield element(start, end, value, responses);
+    return;
   }
-  yield '</response>\n';
+  yield `<${start}>`;
+  if (Array.isArray(value)) for (const entry of value) yield* elementPieces(responses.item, responses.item, entry);
+  else
+    for (const key of Object.keys(value)) {
+      const name = xmlName(key);
+      yield* elementPieces(name, name, (value as Record<string, unknown>)[key]);
+    }
+  yield `</${end}>`;
+}
+
+/** Whether an object or a list has few members, and no further objects or lists. */
+function isShort(value: object): boolean {
+  let count = 0;
+  for (const key in value) {
+    if (++count > shortLength) return false;
+    const member = (value as Record<string, unknown>)[key];
+    if (typeof member === 'object' && member !== null) return false;
+  }
+  return true;
 }
 
 /** A problem document in XML (RFC 9457, appendix B). */

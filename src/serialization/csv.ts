@@ -77,6 +77,21 @@ export function csvRowWriter(columns: readonly CsvColumn[]): (value: unknown) =>
   };
 }
 
+/** The same row in pieces, one for each cell. */
+export function* csvRowPieces(columns: readonly CsvColumn[], given: unknown): Generator<string, void> {
+  const value = isObject(given) ? given : { [bareColumn]: given };
+  const [only, ...others] = columns;
+  if (only && others.length === 0) {
+    yield csvLine([csvCell(valueAt(value, only))]);
+    return;
+  }
+  for (const [i, column] of columns.entries()) {
+    if (i > 0) yield ',';
+    yield csvCell(valueAt(value, column));
+  }
+  yield '\r\n';
+}
+
 /** A single empty cell is quoted: its line would be empty, and readers skip empty lines. */
 export function csvLine(cells: readonly string[]): string {
   return cells.length === 1 && cells[0] === '' ? '""\r\n' : `${cells.join(',')}\r\n`;

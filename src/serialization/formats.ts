@@ -1,8 +1,11 @@
 import type { Format } from '../declaration/types.ts';
-import { nextTurn, turnLength } from '../event-loop.ts';
+import { isTurnLong, nextTurn } from '../event-loop.ts';
 import { chosenOf, type FieldChoice } from '../model/field-choice.ts';
 import { xmlDocument, xmlPieces } from '../response/xml.ts';
-import { type CsvColumn, columnsOfValues, csvHeader, csvRowWriter } from './csv.ts';
+import { type CsvColumn, columnsOfValues, csvHeader, csvRowPieces, csvRowWriter } from './csv.ts';
+
+/** Characters of JSON from which it is rewritten in several turns of the event loop. */
+const longJson = 65_536;
 
 interface FormatTraits {
   /** The `Content-Type` of responses. */
@@ -49,22 +52,40 @@ export function rewriteJson(format: Format, json: string, columns: readonly CsvC
   return write ? write(JSON.parse(json), columns) : json;
 }
 
-/** The same for a page. A long page is written in several turns of the event loop. */
-export function rewritePage(format: Format, json: string): string | Promise<string> {
-  return format === 'xml' && json.length > turnLength ? xmlInTurns(JSON.parse(json)) : rewriteJson(format, json, null);
+/** The same. Long JSON is rewritten in several turns of the event loop. */
+export function rewriteInTurns(format: Format, json: string, columns: readonly CsvColumn[] | null): string | Promise<string> {
+  const { write }: FormatTraits = formats[format];
+  if (!write || json.length <= longJson) return rewriteJson(format, json, columns);
+  return longTurns(format, json, columns);
 }
 
-async function xmlInTurns(page: Readonly<Record<string, unknown>>): Promise<string> {
-  await nextTurn();
+async function longTurns(format: Format, json: string, columns: readonly CsvColumn[] | null): Promise<string> {
+  if (isTurnLong()) await nextTurn();
+  const value: unknown = JSON.parse(json);
+  const pieces = format === 'xml' ? xmlPieces(value) : linePieces(format, value, columns);
   let text = '';
-  let paused = 0;
-  for (const piece of xmlPieces(page)) {
-    text += piece;
-    if (text.length - paused <= turnLength) continue;
-    paused = text.length;
+  let part = '';
+  for (const piece of pieces) {
+    part += piece;
+    if (!isTurnLong()) continue;
+    text += part;
+    part = '';
     await nextTurn();
   }
-  return text;
+  return text + part;
+}
+
+/** The lines of a format in pieces: of CSV one for each cell. */
+function* linePieces(format: Format, value: unknown, columns: readonly CsvColumn[] | null): Generator<string, void> {
+  const items = itemsOf(value);
+  if (format !== 'csv') {
+    for (const item of items) yield ndjsonText([item]);
+    return;
+  }
+  const shown = columns ?? columnsOfValues(items);
+  if (shown.length === 0) return;
+  yield csvHeader(shown);
+  for (const item of items) yield* csvRowPieces(shown, item);
 }
 
 function ndjsonText(value: unknown): string {
