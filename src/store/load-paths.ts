@@ -4,7 +4,7 @@ import { isToMany } from '../model/field-plan.ts';
 import { concreteClasses } from '../model/hierarchy.ts';
 import { instanceKey } from '../model/identifier.ts';
 import { hasKey } from '../model/key-condition.ts';
-import { loadList, populateItems, populatePaths } from '../query/entities/populate-steps.ts';
+import { loadList, populatePaths } from '../query/entities/populate-steps.ts';
 import { InstanceCollection, type InstanceContext, isInstance } from '../query/rows/instance.ts';
 import type { SubjectReads } from '../query/visibility/subject-reads.ts';
 
@@ -36,9 +36,7 @@ export class PathLoader {
 
   /** Loads paths from many entities of one model, with one statement for each association. */
   async loadAll(entities: readonly object[], paths: readonly string[], em: RequestEntityManager): Promise<void> {
-    const [first] = entities as readonly { __meta?: EntityMetadata }[];
-    const known = paths.filter((path) => first?.__meta?.properties[path.split('.')[0] as never]);
-    if (known.length > 0) await populatePaths(em, entities, known);
+    await populatePaths(em, entities, paths);
   }
 
   async #loadOne(
@@ -53,7 +51,7 @@ export class PathLoader {
       const init = () =>
         value instanceof InstanceCollection ? value.initBy((managed) => loadList(em(), managed)) : value.init();
       const items = (value.isInitialized() ? value : await init()).getItems() as object[];
-      if (rest.length > 0) await populateItems(em(), items, rest);
+      if (rest.length > 0) await populatePaths(em(), items, rest);
       return;
     }
     const target = value === null || value === undefined ? null : (Reference.unwrapReference(value as object) as Loaded);

@@ -29,6 +29,25 @@ export async function populateInSteps(
   property: string,
   most = mostEmbedded,
 ): Promise<void> {
+  for (const group of bySource(owners, property)) await populateGroup(em, group, property, most);
+}
+
+/**
+ * Owners whose items MikroORM can read at once: it reads those of all as the class of the first owner does. With a table for each
+ * class, each class has a pivot table of its own.
+ */
+function bySource(owners: readonly object[], name: string): Iterable<readonly object[]> {
+  const sourceOf = ({ properties }: EntityMetadata) => {
+    const { fieldNames, pivotTable, targetMeta } = (properties as Record<string, EntityProperty>)[name] ?? {};
+    return JSON.stringify([targetMeta?.uniqueName, fieldNames, pivotTable]);
+  };
+  const byClass = Map.groupBy(owners, (owner) => helper(owner).__meta as EntityMetadata);
+  if (byClass.size < 2) return owners.length > 0 ? [owners] : [];
+  const groups = Map.groupBy(byClass, ([meta]) => sourceOf(meta));
+  return [...groups.values()].map((group) => group.flatMap(([, some]) => some));
+}
+
+async function populateGroup(em: RequestEntityManager, owners: readonly object[], property: string, most: number): Promise<void> {
   const [first] = owners;
   const association = first && (helper(first).__meta.properties as Record<string, EntityProperty>)[property];
   const isList = association !== undefined && isToMany(association);
@@ -47,26 +66,18 @@ export async function populateInSteps(
   }
 }
 
-/** Loads paths of associations, such as `members.address`, from entities of one class, for code that needs all their rows. */
+/** Loads paths of associations, such as `members.address`, from the entities that have them, for code that needs all their rows. */
 export async function populatePaths(
   em: RequestEntityManager,
   owners: readonly object[],
   paths: readonly string[],
 ): Promise<void> {
   for (const [name, group] of Map.groupBy(paths, (path) => path.split('.')[0] as string)) {
-    await populateInSteps(em, owners, name, Number.POSITIVE_INFINITY);
+    const known = owners.filter((owner) => name in helper(owner).__meta.properties);
+    await populateInSteps(em, known, name, Number.POSITIVE_INFINITY);
     const rest = group.flatMap((path) => (path.includes('.') ? [path.slice(name.length + 1)] : []));
-    const items = rest.length > 0 ? [...new Set(owners.flatMap((owner) => associatedBy(owner, name)))] : [];
-    await populateItems(em, items, rest);
-  }
-}
-
-/** Loads paths of associations from entities that can be of several classes. */
-export async function populateItems(em: RequestEntityManager, items: readonly object[], paths: readonly string[]): Promise<void> {
-  const size = sizeFor(items.length);
-  for (let from = 0; from < items.length; from += size) {
-    if (isTurnLong()) await nextTurn();
-    await em.populate(items.slice(from, from + size), paths as never);
+    const items = rest.length > 0 ? [...new Set(known.flatMap((owner) => associatedBy(owner, name)))] : [];
+    await populatePaths(em, items, rest);
   }
 }
 
