@@ -204,6 +204,13 @@ export interface ColumnValues {
   keyAsRead(key: unknown): unknown;
 }
 
+/** Rows of a table that are about to be removed. */
+export interface RemovedRows {
+  readonly table: string;
+  readonly condition: string;
+  readonly params: readonly unknown[];
+}
+
 /** Sends statements. Reads, writes, cursors and the mapper have separate connections. */
 export interface Connections {
   /** Whether the database runs in this process; otherwise it is a server, which may be down for a while. */
@@ -223,6 +230,11 @@ export interface Connections {
   readonly hasSnapshots: boolean;
   /** Steps through the rows of a query in the transaction that the entity manager is in. */
   rowSteps(em: RequestEntityManager, sql: string, params: readonly unknown[]): Promise<RowSteps>;
+  /**
+   * Removes the rows that the database would remove with some rows, and clears references, in several turns of the event loop. The
+   * entity manager is in a transaction. Null if the database does that elsewhere.
+   */
+  readonly removeDependents: ((em: RequestEntityManager, rows: RemovedRows) => Promise<void>) | null;
   /** Whether the server itself accepts no changes, such as a replica. */
   isReadOnly(mapper: Mapper): Promise<boolean>;
   /** Makes the database reject changes; throws if it still accepts them. */

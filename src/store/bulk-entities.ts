@@ -16,6 +16,7 @@ import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
 import { tableOf } from '../query/rows/table-name.ts';
 import { locateConflict, rowsOfEntities } from './conflict-item.ts';
 import { type BeforeCommit, FoundEntity } from './entity-store.ts';
+import { removeDependents } from './flush/dependents.ts';
 import { commit, flush, flushRemoved } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
 import { ofItem } from './item-errors.ts';
@@ -110,6 +111,8 @@ export class BulkEntities {
         async () => {
           const removed = await admit(await this.#locked(em, keys, restriction));
           await touchReferring(this.#mapper, em, this.#meta, keys);
+          const removedKeys = removed.map((entity) => entityKey(entity));
+          await removeDependents(this.#mapper, em, this.#meta, removedKeys);
           await flushRemoved(this.#mapper, em, removed);
           return removed;
         },

@@ -17,6 +17,7 @@ import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
+import { removeDependents } from './flush/dependents.ts';
 import { commit, flush } from './flush/flush.ts';
 import { touchReferring } from './inbound-versions.ts';
 import type { Admission, Found, FoundPage, ListRequest, Restriction } from './port.ts';
@@ -145,6 +146,7 @@ export class EntityStore {
         const entity = await this.#lockRow(request, em, admission);
         if (!entity) return null;
         await touchReferring(this.#mapper, em, this.#meta, [admission.key]);
+        await removeDependents(this.#mapper, em, this.#meta, [admission.key]);
         await em.remove(entity).flush();
         return entity;
       });

@@ -37,6 +37,7 @@ export function postgresConnections(database: PostgresDatabase): {
     pool: () => pool && { open: pool.totalCount, used: pool.totalCount - pool.idleCount, waiting: pool.waitingCount },
     hasSnapshots: true,
     rowSteps,
+    removeDependents: null,
     isReadOnly,
     refuseWrites,
     memory: null,

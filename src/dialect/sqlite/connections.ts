@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely';
 import type { RequestEntityManager } from '../../database/mapper.ts';
 import type { Connections, MemoryDatabase, RowSteps } from '../dialect.ts';
 import { sqliteCursors } from './cursors.ts';
+import { removeDependents } from './dependents.ts';
 import { sqliteExecutor } from './executor.ts';
 import type { Connection } from './kysely-connection.ts';
 import type { SqliteFileDialect } from './kysely-dialect.ts';
@@ -29,6 +30,7 @@ export function sqliteConnections(kysely: SqliteFileDialect): Connections {
     // a database in memory has one connection: an open transaction would block all other requests
     hasSnapshots: kysely.file !== null,
     rowSteps,
+    removeDependents,
     isReadOnly: async () => false,
     refuseWrites: () => kysely.refuseWrites(),
     memory: kysely.file === null ? memoryOf(kysely) : null,
