@@ -14,6 +14,7 @@ import { fetchOne, fetchPage } from '../query/entities/fetch.ts';
 import { canHideRows } from '../query/entities/filters.ts';
 import { countOf, keysAmong, orderedKeys } from '../query/entities/keys.ts';
 import { lazyColumnsOf } from '../query/entities/lazy-columns.ts';
+import { loadAgain } from '../query/entities/populate-steps.ts';
 import { unrestrictedQuery } from '../query/entities/restriction.ts';
 import { applyListQuery } from '../query/list/apply-list-query.ts';
 import { isSameVersion, RowChanged, type RowVersion, readVersion } from '../query/rows/row-version.ts';
@@ -179,7 +180,7 @@ export class EntityStore {
     if (!version) return null;
     if (found?.version && !isSameVersion(found.version, version)) throw new RowChanged();
     if (found instanceof FoundEntity) {
-      await this.#checkCollections(found.entity);
+      await this.#checkCollections(em, found.entity);
       return found.entity;
     }
     // the check was on the same row, read by a compiled statement; or nothing had to be checked
@@ -188,12 +189,14 @@ export class EntityStore {
   }
 
   /** Throws if a to-many association that code loaded before the row was locked has changed since. */
-  async #checkCollections(entity: object): Promise<void> {
+  async #checkCollections(em: RequestEntityManager, entity: object): Promise<void> {
     for (const { name } of helper(entity).__meta.relations) {
       const collection = (entity as Record<string, unknown>)[name as string] as Loaded | undefined;
       if (typeof collection?.getItems !== 'function' || !collection.isInitialized() || collection.isDirty()) continue;
+      if (isTurnLong()) await nextTurn();
       const before = keysIn(collection);
-      await collection.init({ refresh: true } as never);
+      await loadAgain(em, entity, name as string);
+      if (isTurnLong()) await nextTurn();
       if (keysIn(collection) !== before) throw new RowChanged();
     }
   }
@@ -214,7 +217,6 @@ export class EntityStore {
 interface Loaded {
   isInitialized(): boolean;
   isDirty(): boolean;
-  init(options: never): Promise<unknown>;
   getItems(check: boolean): object[];
 }
 

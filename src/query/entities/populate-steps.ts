@@ -119,20 +119,21 @@ function* stepsOf(owners: readonly object[], counts: ReadonlyMap<object, number>
 }
 
 /**
- * The number of rows that each owner has in a to-many association that is not loaded, filters aside. Null if it is unknown: a
+ * The number of rows that each owner has in a to-many association that is to be loaded, filters aside. Null if it is unknown: a
  * server would take a round trip to count.
  */
 async function countItems(
   em: RequestEntityManager,
   owners: readonly object[],
   { joinColumns, kind, mappedBy, name, pivotTable, targetMeta }: EntityProperty,
+  again = false,
 ): Promise<ReadonlyMap<object, number> | null> {
   const platform = em.getPlatform();
   const [meta] = owners.map((owner) => helper(owner).__meta as EntityMetadata);
   if (!meta || !targetMeta || !dialectOn(platform).connections.inProcess) return null;
   const isUnread = (owner: object) => {
     const value = (owner as Record<string, unknown>)[name];
-    return helper(owner).hasPrimaryKey() && value instanceof Collection && !value.isInitialized();
+    return helper(owner).hasPrimaryKey() && value instanceof Collection && (again || !value.isInitialized());
   };
   const inverse = (targetMeta.properties as Record<string, EntityProperty>)[mappedBy as string];
   const [table, columns] =
@@ -207,7 +208,7 @@ export async function loadList(em: RequestEntityManager, list: Collection<object
 export async function loadAgain(em: RequestEntityManager, owner: object, property: string): Promise<void> {
   const association = (helper(owner).__meta.properties as Record<string, EntityProperty>)[property];
   const isInSteps = association && isToMany(association) && holdsAllRows(association) && canReadByKeys(association);
-  const counts = isInSteps ? await countItems(em, [owner], association) : null;
+  const counts = isInSteps ? await countItems(em, [owner], association, true) : null;
   if (isInSteps && (counts?.get(owner) ?? 0) > stepSize) await readByKeys(em, owner, association, true);
   else await em.populate([owner], [property] as never, { refresh: true } as never);
 }

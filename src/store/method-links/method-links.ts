@@ -8,6 +8,7 @@ import type { Executor } from '../../database/executor.ts';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import type { Step, Writer } from '../../database/writer.ts';
 import { type Dialect, dialectOf } from '../../dialect/dialect.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import { statementOf } from '../../query/rows/bound-statement.ts';
 import type { CompiledRead } from '../../query/rows/compiled-read.ts';
@@ -119,14 +120,17 @@ export abstract class MethodLinks<Seen extends SeenObjects = SeenObjects> {
     const seen = await this.see(owner, admission.key, wanted, { em: () => state.em });
     if (!seen) return undefined;
     const { item, members } = seen;
+    if (isTurnLong()) await nextTurn();
     const instances = members.map(({ instance }) => instance);
     const collection = new InstanceCollection(meta, owner, property, instances);
     (owner as Record<string, unknown>)[property.name] = collection;
     const effects = new InstanceEffects();
     effects.watch([{ instance: owner, meta, key: admission.key }, item, ...members]);
+    if (isTurnLong()) await nextTurn();
     const { changed, returned } = await apply(owner, item.instance);
     if (!changed) return this.#read(request, item.key);
     const effect = { seen, owner, collection, effects, returned };
+    if (isTurnLong()) await nextTurn();
     // code may have changed entities that it, or a voter before it, has loaded
     const linked = state.managedEntities === 0 ? await this.write(request, admission, effect) : null;
     return linked ?? this.#transfer(request, admission, effect);

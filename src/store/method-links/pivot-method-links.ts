@@ -3,6 +3,7 @@ import type { ApiRequest } from '../../access/user.ts';
 import type { ColumnValue } from '../../change/stored-columns.ts';
 import type { Statement } from '../../database/executor.ts';
 import type { Step } from '../../database/writer.ts';
+import { isTurnLong, nextTurn } from '../../event-loop.ts';
 import { type Identifier, keyOf } from '../../model/identifier.ts';
 import type { Pivot } from '../../query/rows/association.ts';
 import { statementOf } from '../../query/rows/bound-statement.ts';
@@ -44,7 +45,11 @@ export class PivotMethodLinks extends MethodLinks {
       this.#options.executor.rows(this.#members, [this.dialect.values.bindable(key)]),
     ]);
     if (!itemRow) return undefined;
-    const members = memberRows.map((row) => this.#watched(row, context));
+    const members: Watched[] = [];
+    for (const row of memberRows) {
+      if (isTurnLong()) await nextTurn();
+      members.push(this.#watched(row, context));
+    }
     return {
       members,
       item: members.find((member) => String(member.key) === String(wanted.id)) ?? this.#watched(itemRow, context),
