@@ -13,6 +13,8 @@ export class SourceText {
   readonly #text: string;
   /** The same text with blank strings and comments; offsets are those of the original. */
   readonly #code: string;
+  /** Members by the offset of their bracket: each property of each model in a file is looked up in the same objects. */
+  readonly #members = new Map<number, readonly Member[]>();
 
   constructor(text: string) {
     this.#text = text;
@@ -60,6 +62,12 @@ export class SourceText {
   membersAt(offset: number): readonly Member[] {
     const open = this.#code.indexOf('{', offset);
     if (open === -1) return [];
+    const known = this.#members.get(open) ?? this.#membersWithin(open);
+    this.#members.set(open, known);
+    return known;
+  }
+
+  #membersWithin(open: number): readonly Member[] {
     const members: Member[] = [];
     let start = open + 1;
     let depth = 1;

@@ -36,17 +36,20 @@ export async function openApiInTurns(described: Described, info: Info, serving: 
   }
 }
 
-/** Yields after each model and route. */
+/** Yields after each model and route, and at first. */
 function* documentSteps(
   described: Described,
   info: Info,
   { prefix = '', ownServer = true }: Serving,
 ): Generator<void, OpenApiDocument> {
   const { declaration, mapper } = described;
+  // the code of this folder has just been loaded
+  yield;
   const records = described.records.filter((record) => !isHidden(record));
   const shown = new Set(records.map(({ api }) => api));
   const apis = declaration.apis.filter((api) => shown.has(api)).map((api) => ({ ...api, meta: metaOf(mapper, api.class.value) }));
   const operations = operationsOf(described, records);
+  yield;
   const writer = operationWriter(described, operations, ownServer ? declaration.server.requestIdHeader : null);
   const { describe, components, read } = writer.schemas;
   // the models of APIs get the plain names, even if another model embeds them first

@@ -18,21 +18,27 @@ export type Operation = ReturnType<typeof operationOf>;
 /** Every operation of some routes, in matching order. */
 export function operationsOf(described: Described, records: readonly RouteRecord[]): readonly Operation[] {
   const ids = operationIds(records);
+  const places = new Map<ApiDeclaration, EntityLocation | null>();
+  const placeOf = (api: ApiDeclaration) => {
+    if (!places.has(api)) places.set(api, EntityLocation.of(described.records, api));
+    return places.get(api) as EntityLocation | null;
+  };
   return orderRecords(records).flatMap((record) =>
     record.formats.flatMap((format) =>
       record.methods
         .filter((method) => isSupported(record, method))
-        .map((method) => operationOf(described, record, method, format, ids)),
+        .map((method) => operationOf(described, record, method, format, ids, placeOf)),
     ),
   );
 }
 
 function operationOf(
-  { declaration, mapper, records }: Described,
+  { declaration, mapper }: Described,
   record: RouteRecord,
   method: HttpMethod,
   format: string,
   ids: OperationIds,
+  placeOf: (api: ApiDeclaration) => EntityLocation | null,
 ) {
   const { action, api, roles, single } = record;
   const { controller = null } = api ?? {};
@@ -58,15 +64,19 @@ function operationOf(
     ifMatch: !api || !single || reads ? null : needsIfMatch ? ('IfMatchRequired' as const) : ('IfMatch' as const),
     takesKey: declaration.server.idempotency !== null && action !== null && !reads,
     /** Whether the response to a creation has a `Location`: always, or only if the new id fits into the path of an entity. */
-    location: api && meta && isSupplied && method === 'POST' ? locationIn(records, record, meta) : null,
+    location: api && meta && isSupplied && method === 'POST' ? locationIn(placeOf, record, meta) : null,
     isLimited: (api ?? declaration.server).rateLimit !== null,
   };
 }
 
-function locationIn(records: readonly RouteRecord[], record: RouteRecord, meta: EntityMetadata): 'always' | 'maybe' | null {
+function locationIn(
+  placeOf: (api: ApiDeclaration) => EntityLocation | null,
+  record: RouteRecord,
+  meta: EntityMetadata,
+): 'always' | 'maybe' | null {
   const api = record.api as ApiDeclaration;
   const loadsItself = api.controller !== null && isOverridden(api.controller.value as never, 'getEntity');
-  const location = loadsItself ? null : EntityLocation.of(records, api);
+  const location = loadsItself ? null : placeOf(api);
   if (!location) return null;
   if (isComposite(meta)) return 'maybe';
   const key = keyOf(meta);
