@@ -208,8 +208,10 @@ export async function loadList(em: RequestEntityManager, list: Collection<object
 export async function loadAgain(em: RequestEntityManager, owner: object, property: string): Promise<void> {
   const association = (helper(owner).__meta.properties as Record<string, EntityProperty>)[property];
   const isInSteps = association && isToMany(association) && holdsAllRows(association) && canReadByKeys(association);
-  const counts = isInSteps ? await countItems(em, [owner], association, true) : null;
-  if (isInSteps && (counts?.get(owner) ?? 0) > stepSize) await readByKeys(em, owner, association, true);
+  // a long list need not be counted again
+  const isLong = itemsOf(owner, property) > stepSize;
+  const counts = isInSteps && !isLong ? await countItems(em, [owner], association, true) : null;
+  if (isInSteps && (isLong || (counts?.get(owner) ?? 0) > stepSize)) await readByKeys(em, owner, association, true);
   else await em.populate([owner], [property] as never, { refresh: true } as never);
 }
 
