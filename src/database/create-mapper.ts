@@ -8,7 +8,7 @@ import type { Mapper } from './mapper.ts';
 import type { OrmSetup } from './orm/read-orm.ts';
 import { checkColumns } from './schema/missing-column.ts';
 import type { OnStatement } from './statements-of.ts';
-import { completeParents, completePivots, joinSubclasses, numberDiscriminators } from './subclass-joins.ts';
+import { completeParents, completePivots, joinSubclasses, nameSubclasses, numberDiscriminators } from './subclass-joins.ts';
 
 export interface MapperOptions {
   readonly entities: readonly unknown[];
@@ -44,6 +44,7 @@ export async function createMapper(database: DatabaseDeclaration, options: Mappe
   const mapper = (orm ? await MikroORM.init(all) : new MikroORM(all)) as unknown as Mapper;
   if (orm) applying?.addFilters(mapper, orm);
   completeParents(mapper);
+  nameSubclasses(mapper);
   completePivots(mapper);
   numberDiscriminators(mapper);
   const platform = mapper.driver.getPlatform();

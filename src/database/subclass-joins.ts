@@ -68,6 +68,17 @@ export function completeParents(mapper: Mapper): void {
   }
 }
 
+/**
+ * Tells each class with a table of its own that queries select the class of a row, as MikroORM tells the root class alone. Otherwise
+ * a row of a subclass that is read as a row of a class between the two is one of that class, without the fields of its own.
+ */
+export function nameSubclasses(mapper: Mapper): void {
+  for (const meta of mapper.getMetadata().getAll().values()) {
+    const { inheritanceType, tptDiscriminatorColumn } = meta.root;
+    if (inheritanceType === 'tpt' && tptDiscriminatorColumn) meta.tptDiscriminatorColumn = tptDiscriminatorColumn;
+  }
+}
+
 function complete(meta: EntityMetadata, subclasses: readonly EntityMetadata[]): void {
   const properties = meta.properties as Record<string, unknown>;
   for (const [key, property] of Object.entries(meta.root.properties) as [string, EntityProperty][]) {

@@ -142,3 +142,83 @@ describe.each(databases)('rows that are read as rows of a parent class on %s', (
     });
   });
 });
+
+/** Each class has a table of its own. A shelf refers to bolts, which can be long ones. */
+function tablesOf() {
+  const text = () =>
+    p
+      .string()
+      .nullable()
+      .groups(...rw);
+  const Part: Any = defineEntity({
+    name: 'Part',
+    inheritance: 'tpt',
+    properties: { id: p.integer().primary().groups('read'), title: text() },
+  } as Any);
+  const Bolt: Any = defineEntity({ name: 'Bolt', extends: Part, properties: { thread: text() } } as Any);
+  const Long: Any = defineEntity({
+    name: 'Long',
+    extends: Bolt,
+    properties: {
+      load: text(),
+      spare: () =>
+        p
+          .manyToOne(Part)
+          .nullable()
+          .groups(...rw),
+    },
+  } as Any);
+  const Shelf = defineEntity({
+    name: 'Shelf',
+    properties: {
+      id: p.integer().primary().groups('read'),
+      bolts: () => p.manyToMany(Bolt).groups(...rw),
+    },
+  });
+  return { Part, Bolt, Long, Shelf };
+}
+
+describe.each(databases)('rows of a table for each class that are read as rows of a parent class on %s', (kind) => {
+  const { Part, Bolt, Long, Shelf } = tablesOf();
+  const running = useApplication(kind, {
+    app_main: {
+      apis: {
+        part: { class: Part, base_path: '/part', actions: everything },
+        bolt: { class: Bolt, base_path: '/bolt', actions: everything },
+        shelf: { class: Shelf, base_path: '/shelf', actions: everything },
+      },
+    },
+    models: [Part, Bolt, Long, Shelf],
+    seed: async (em: Any) => {
+      for (const title of ['a', 'b']) {
+        em.create(Bolt, { title, thread: 'm4' } as never);
+        await em.flush();
+      }
+    },
+  } as Any);
+  const send = async (method: string, path: string, json?: object) => (await running.request(method, path, { json })).json as Any;
+
+  test('have the class and all fields that they were written with', async () => {
+    const long = { title: 'c', thread: 'm5', load: 'heavy', spare: { id: 1 } };
+    const made = await send('POST', '/bolt.json', { type: 'long', ...long });
+    expect(made).toMatchObject(long);
+    const path = `/bolt/${made.id}.json`;
+    expect(await send('GET', path)).toEqual(made);
+    expect((await send('GET', '/bolt.json')).results).toContainEqual(made);
+    expect(await send('PATCH', path, { load: 'light' })).toEqual({ ...made, load: 'light' });
+    expect(await send('GET', `/part/${made.id}.json`)).toEqual({ ...made, load: 'light' });
+    expect(await send('GET', '/bolt/2.json')).toEqual({ id: 2, title: 'b', thread: 'm4' });
+  });
+
+  test('have them in a response to a write that embeds them, too', async () => {
+    const { id } = await send('POST', '/bolt.json', { type: 'long', title: 'd', load: 'heavy' });
+    const written = await send('POST', '/shelf.json', {
+      bolts: [
+        { type: 'bolt', id },
+        { type: 'bolt', id: 2 },
+      ],
+    });
+    expect(written.bolts).toContainEqual({ id, title: 'd', thread: null, load: 'heavy', spare: null });
+    expect(await send('GET', `/shelf/${written.id}.json`)).toEqual(written);
+  });
+});
