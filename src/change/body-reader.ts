@@ -224,7 +224,7 @@ class FieldReader {
     const isKeyAlone = field.metadata.mapToPk && !isObject(json);
     const sent = isKeyAlone ? { id: json } : json;
     const entity = await this.#entity(field, sent, path, 'an object with the id of the associated entity');
-    return entity && field.metadata.mapToPk ? helper(entity).getPrimaryKey() : entity;
+    return entity && field.metadata.mapToPk ? keyAlone(entity) : entity;
   }
 
   async #entity(field: AssociationWrite, json: unknown, path: string, expected: string): Promise<object | undefined> {
@@ -377,4 +377,10 @@ export function chooseClass(metas: readonly EntityMetadata[], typeKey: string, b
   // if there is only one class, a wrong type is found when the body is read
   if (metas.length === 1) return metas[0] as EntityMetadata;
   throw problem('unknown_type', { field: path + typeKey, allowed: metas.map(typeOf).join(', ') });
+}
+
+/** The key that a model has instead of an entity. MikroORM writes one of several columns only as a list. */
+function keyAlone(entity: object): unknown {
+  const key = entityKey(entity);
+  return Array.isArray(key) ? [...key] : helper(entity).getPrimaryKey();
 }

@@ -85,6 +85,7 @@ function check(entity: Record<string, unknown>, { association, others }: SharedC
 function valueIn(entity: Record<string, unknown>, { at, property }: Holder): string | null {
   const value = entity[property.name];
   if (value === null || value === undefined) return null;
-  const parts = Utils.isEntity(value, true) ? valuesOf(entityKey(Reference.unwrapReference(value as object))) : [value];
+  const key = Utils.isEntity(value, true) ? entityKey(Reference.unwrapReference(value as object)) : value;
+  const parts = valuesOf(key);
   return String(parts[at]);
 }

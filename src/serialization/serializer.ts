@@ -286,8 +286,8 @@ function compileValue(field: Field, serialize: WriteValue): WriteValue {
       const [keyed] = targetsOf(field.metadata);
       return (value, rows) => {
         const target = Reference.unwrapReference(value as object);
-        if (typeof target === 'object') return write(target, rows);
-        // a model can have the key instead of the entity
+        // a model can have the key instead of the entity: a list, if the key has several columns
+        if (typeof target === 'object' && !Array.isArray(target)) return write(target, rows);
         const isHidden = keyed && rows.isLimited(keyed) && !rows.showsKey(keyed, target);
         return isHidden ? null : serialize(target, rows);
       };

@@ -52,6 +52,16 @@ const Visit: any = defineEntity({
     tenant: () => p.manyToOne(Tenant).joinColumn('tenant_id').groups('read', 'write'),
   },
 } as never);
+/** The model has the keys of persons instead of the persons, alone and with a column that is shared. */
+const Call: any = defineEntity({
+  name: 'Call',
+  properties: {
+    id: p.integer().primary().groups('read', 'write'),
+    tenant: p.integer().fieldName('tenant_id').groups('read', 'write'),
+    person: () => (p.manyToOne(Person) as any).mapToPk().joinColumns('tenant_id', 'person_id').nullable().groups('read', 'write'),
+    other: () => (p.manyToOne(Person) as any).mapToPk().nullable().groups('read', 'write'),
+  },
+} as never);
 
 /** Hides the persons that are not open. */
 class PersonController extends ApiController<any> {
@@ -80,20 +90,21 @@ const apis = {
   ticket: { class: Ticket, base_path: '/ticket', actions: everythingInLists },
   visit: { class: Visit, base_path: '/visit', actions: everythingInLists },
   note: { class: Note, base_path: '/note', actions: everythingInLists },
+  call: { class: Call, base_path: '/call', actions: everythingInLists },
 } as const;
 
 describe.each(databases)('references that share a column with another property on %s', (kind) => {
   describe.each([true, false])('compiled: %s', (compiledReads) => {
     const app = useApplication(kind, {
       app_main: { apis },
-      models: [Tenant, Person, Ticket, Note, Visit],
+      models: [Tenant, Person, Ticket, Note, Visit, Call],
       controllers: [PersonController],
       compiledReads,
     });
     // person 6 of tenant 1 is hidden; the one of tenant 2 is not
     const filled = async () => {
       const em = app.app.application.mapper.em.fork();
-      for (const model of [Visit, Note, Ticket, Person, Tenant]) await em.nativeDelete(model, {});
+      for (const model of [Call, Visit, Note, Ticket, Person, Tenant]) await em.nativeDelete(model, {});
       await em.insertMany(Tenant, [1, 2].map((id) => ({ id, name: `t${id}` })) as never);
       const persons = [
         { tenant: 1, id: 5, open: true },
@@ -125,6 +136,36 @@ describe.each(databases)('references that share a column with another property o
           expect([method, path, status, given]).toEqual([method, path, expected, given]);
         }
       }
+    });
+
+    test('are the key alone, if the model has that instead of the row', async () => {
+      const em = await filled();
+      for (const notation of [...notations, [2, 6]]) {
+        const json = { id: 1, tenant: 1, person: own, other: notation };
+        const made = await app.request('POST', '/call.json', { json });
+        expect([made.status, made.json]).toEqual([201, { id: 1, tenant: 1, person: [1, 5], other: [2, 6] }]);
+        expect((await app.request('GET', '/call.json')).json.results).toEqual([made.json]);
+        const again = await app.request('PUT', '/call/1.json', { json: made.json });
+        expect([again.status, again.json]).toEqual([200, made.json]);
+        const cleared = await app.request('PATCH', '/call/1.json', { json: { person: null, other: own } });
+        expect([cleared.status, cleared.json]).toEqual([200, { id: 1, tenant: 1, person: null, other: [1, 5] }]);
+        const moved = await app.request('PATCH', '/call.json', { json: [{ id: 1, tenant: 2, person: others }] });
+        expect([moved.status, moved.json.results]).toEqual([200, [{ id: 1, tenant: 2, person: [2, 6], other: [1, 5] }]]);
+        const foreign = await app.request('PATCH', '/call/1.json', { json: { person: own } });
+        expect([foreign.status, foreign.json.code]).toEqual([400, 'invalid_reference']);
+        await em.nativeDelete(Call, {});
+      }
+    });
+
+    test('are null as keys, too, if the caller cannot see the row', async () => {
+      const em = await filled();
+      await em.insert(Call, { id: 1, tenant: 1, person: [1, 6], other: [1, 6] } as never);
+      expect((await app.request('GET', '/call/1.json')).json).toEqual({ id: 1, tenant: 1, person: null, other: null });
+      const json = { person: null, other: { tenant: 1, id: 6 } };
+      expect((await app.request('PATCH', '/call/1.json', { json })).status).toBe(400);
+      expect((await app.request('PATCH', '/call/1.json', { json: { person: null, other: null } })).status).toBe(200);
+      // hidden references stay
+      expect(await em.fork().execute('select person_id from call')).toEqual([{ person_id: 6 }]);
     });
 
     test('are in rows whose items in lists have all parts of their key, as one of these is named id', async () => {

@@ -1,6 +1,7 @@
 import { type EntityMetadata, helper, Utils } from '@mikro-orm/core';
 import type { Mapper, RequestEntityManager } from '../../database/mapper.ts';
 import { isTurnLong, nextTurn } from '../../event-loop.ts';
+import { keyFrom, valuesOf } from '../../model/composite-key.ts';
 import { metaOfEntity } from '../../model/hierarchy.ts';
 import { entityKey } from '../../model/identifier.ts';
 import { hasOneOf } from '../../model/key-condition.ts';
@@ -91,7 +92,7 @@ export class EntityVisibility<Request> implements VisibleRows {
   }
 
   showsKey(meta: EntityMetadata, key: unknown): boolean {
-    return this.#isKnown({ meta, key, entity: null });
+    return this.#isKnown({ meta, key: keyFrom(valuesOf(key)), entity: null });
   }
 
   #isKnown(row: Unknown): boolean {
