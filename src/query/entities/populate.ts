@@ -1,5 +1,6 @@
 import { Collection, type EntityMetadata, type EntityProperty, helper, Reference } from '@mikro-orm/core';
 import type { RequestEntityManager } from '../../database/mapper.ts';
+import { isMadePivot } from '../../database/orm/made-pivot.ts';
 import { type AssociationField, type Field, type FieldPlan, targetsOf } from '../../model/field-plan.ts';
 import { isFiltered } from './filters.ts';
 import { populateInSteps } from './populate-steps.ts';
@@ -17,8 +18,9 @@ export async function populatePlan(
 ): Promise<void> {
   for (const { metadata, owners, plans, property } of wanted(em, entities, plan, isWritten)) {
     const lists = isWritten && metadata.orderBy ? loadedLists(owners, property) : [];
+    const incomplete = isWritten && isOfPivotModel(em, metadata) ? owners.filter((owner) => isLoadedList(owner, property)) : [];
     await populateInSteps(em, owners, property);
-    if (isWritten && metadata.targetMeta?.pivotTable) await readAgain(em, owners, property);
+    if (incomplete.length > 0) await em.populate([...incomplete], [property] as never, { refresh: true } as never);
     await sortAsDeclared(em, metadata, lists);
     if (plans.some((each) => loadsMore(each, isWritten)))
       await populatePlan(em, associated(owners, property), union(plans), isWritten);
@@ -121,17 +123,25 @@ function associated(entities: readonly object[], path: string): object[] {
   return [...found];
 }
 
-/** Reads the rows of a model for a pivot table, which another list of the same new entities has written. */
-async function readAgain(em: RequestEntityManager, owners: readonly object[], property: string): Promise<void> {
-  const isEmpty = (value: unknown) => value instanceof Collection && value.isInitialized() && value.length === 0;
-  const unread = owners.filter((owner) => isEmpty((owner as Record<string, unknown>)[property]));
-  if (unread.length > 0) await em.populate([...unread], [property] as never, { refresh: true } as never);
+/**
+ * Whether rows of a model for a pivot table are in a list, or link its items. Two lists of an owner can write these rows, and each
+ * is without those of the other.
+ */
+function isOfPivotModel(em: RequestEntityManager, { pivotEntity, targetMeta }: EntityProperty): boolean {
+  if (targetMeta?.pivotTable) return true;
+  const pivot = pivotEntity && em.getMetadata().find(pivotEntity as never);
+  return pivot !== undefined && !isMadePivot(pivot);
+}
+
+function isLoadedList(owner: object, property: string): boolean {
+  const value = (owner as Record<string, unknown>)[property];
+  return value instanceof Collection && value.isInitialized();
 }
 
 /** The lists of a to-many association that are loaded already, as far as they can have an order. */
 function loadedLists(owners: readonly object[], path: string): Collection<object>[] {
-  const isLoadedList = (value: unknown) => value instanceof Collection && value.isInitialized() && value.length > 1;
-  return valuesAt(owners, path.split('.')).filter(isLoadedList) as Collection<object>[];
+  const hasOrder = (value: unknown) => value instanceof Collection && value.isInitialized() && value.length > 1;
+  return valuesAt(owners, path.split('.')).filter(hasOrder) as Collection<object>[];
 }
 
 function valuesAt(owners: readonly unknown[], [first, ...rest]: readonly string[]): unknown[] {

@@ -589,6 +589,40 @@ export const unusual: readonly (() => Unusual)[] = [
   () => {
     const [b, rows] = target();
     const link: Any = entity('Link', {
+      a: () => p.manyToOne(a).primary(),
+      b: () =>
+        p
+          .manyToOne(b)
+          .primary()
+          .groups(...rw),
+      qty: number().default(1),
+    });
+    const a: Any = entity('A', {
+      id: id(),
+      t: text(),
+      bs: () =>
+        p
+          .manyToMany(b)
+          .pivotEntity(() => link)
+          .groups(...rw),
+      links: () => p.oneToMany(link).mappedBy('a').groups('read'),
+    });
+    return {
+      name: 'a model for a pivot table whose rows are written with their owner',
+      models: [a, b, link],
+      rows: [[b, rows]],
+      nested: { links: {} },
+      bodies: [
+        { t: 'x', links: [{ b: { id: 2 }, qty: 4 }] },
+        { t: 'y', bs: [{ id: 1 }] },
+        { t: 'z', bs: [{ id: 1 }], links: [{ b: { id: 3 } }] },
+      ],
+      patch: { links: [{ b: { id: 1 } }] },
+    };
+  },
+  () => {
+    const [b, rows] = target();
+    const link: Any = entity('Link', {
       a: () =>
         p
           .manyToOne(a)
