@@ -36,6 +36,7 @@ export const notUnitTests: readonly string[] = [
   'test/database/migrations/kinds.test.ts',
   'test/database/migrations/random-changes.test.ts',
   'test/database/migrations/rebuilds.test.ts',
+  'test/database/parent-classes.test.ts',
   'test/database/schema-changes.test.ts',
   'test/declaration/define-apis.test.ts',
   'test/declaration/type-cost.test.ts',
