@@ -64,6 +64,12 @@ boxSchema.setClass(Box);
 
 let refusal: Error | null = null;
 const mapper = await memoryMapper(boxSchema, entrySchema, partSchema, tagSchema, LabelSchema, wheelSchema);
+for (const table of [
+  'box_tags (box_id integer, tag_id integer)',
+  'tag (id integer primary key, kind text)',
+  'entry (id integer primary key, part_id integer, box_id integer)',
+])
+  await mapper.em.getConnection().execute(`create table ${table}`);
 afterAll(() => mapper.close());
 
 const metaOf = (type: Any) => mapper.getMetadata().get(type) as EntityMetadata;
