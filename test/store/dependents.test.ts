@@ -103,6 +103,21 @@ describe.each(databases)('rows that are removed with many others by an API with 
     await execute('insert into box_tags (box_id, tag_id) select 2, 1');
   });
 
+  /** Makes the same table again, with its rows. */
+  const withoutRowid = async (table: string) => {
+    const [{ sql }] = await execute(`select sql from sqlite_master where type = 'table' and name = '${table}'`);
+    const indexes = await execute(`select sql from sqlite_master where type = 'index' and tbl_name = '${table}' and sql is not null`);
+    const em = app.application.mapper.em.fork();
+    await em.execute('pragma foreign_keys = off');
+    await em.execute(`create table copied as select * from "${table}"`);
+    await em.execute(`drop table "${table}"`);
+    await em.execute(`${sql.replaceAll(' autoincrement', '')} without rowid`);
+    for (const index of indexes) await em.execute(index.sql);
+    await em.execute(`insert into "${table}" select * from copied`);
+    await em.execute('drop table copied');
+    await em.execute('pragma foreign_keys = on');
+  };
+
   const half = many / 2;
   const remaining = { pair: 0, note: many, mark: many, part: half, box_tags: 1, box: 1, tag: many };
 
@@ -141,5 +156,15 @@ describe.each(databases)('rows that are removed with many others by an API with 
       const removals = app.statements.filter((sql) => /^(delete from|update) "/.test(String(sql)));
       // 300 parts with two marks each, 300 notes, and 600 tags of two boxes
       expect(removals.length).toBeGreaterThan(10);
+    });
+
+  if (kind === 'sqlite')
+    test.each(['part', 'box'])('are removed if the table %s has no rowid', async (table) => {
+      await withoutRowid(table);
+      // the other rows are few enough for one step
+      await execute('delete from box_tags');
+      await execute('delete from note');
+      expect((await app.request('DELETE', '/box/1.json')).status).toBe(204);
+      expect(await counts()).toEqual({ ...remaining, note: 0, box_tags: 0 });
     });
 });

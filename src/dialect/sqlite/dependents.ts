@@ -38,7 +38,7 @@ export async function removeDependents(em: RequestEntityManager, { condition, pa
 
 /**
  * The references that cascade or are cleared, by the table that they refer to. Those without an index are left out: each step would
- * read their whole table. So are tables in which `rowid` is another column.
+ * read their whole table. So are tables without a `rowid`, and those in which it is another column.
  */
 async function referencesIn(em: RequestEntityManager): Promise<ReadonlyMap<string, readonly Reference[]>> {
   const parts = await em.execute<Record<'child' | 'id' | 'from' | 'to' | 'target' | 'rule', string>[]>(
@@ -47,6 +47,7 @@ async function referencesIn(em: RequestEntityManager): Promise<ReadonlyMap<strin
     where m.type = 'table' and k.foreign_keys and f.on_delete in ('CASCADE', 'SET NULL')
     and not exists (select 1 from pragma_table_info(m.name) where lower(name) = 'rowid')
     and not exists (select 1 from pragma_table_info(f."table") where lower(name) = 'rowid')
+    and not exists (select 1 from pragma_table_list where schema = 'main' and wr and lower(name) in (lower(m.name), lower(f."table")))
     order by 1, 2, f.seq`,
   );
   const first = await em.execute<Record<'child' | 'name', string>[]>(
