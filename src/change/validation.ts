@@ -10,6 +10,7 @@ import { discriminatorProperty, metaOfEntity } from '../model/hierarchy.ts';
 import { codePoints } from '../model/identifier.ts';
 import { withLoadedData } from '../model/unloaded.ts';
 import { type ValueKind, valueKindOf } from '../model/value-kind.ts';
+import { isInstance } from '../query/rows/instance.ts';
 import { isRequired } from './write-plan.ts';
 
 /** The information about a request that rules get. */
@@ -35,7 +36,7 @@ export class Validator {
   /** `known` are the groups whose properties violations may name. */
   async validate(entity: object, context: ValidationContext, known: ActiveGroups): Promise<Violation[]> {
     const meta = metaOfEntity(this.#mapper, entity);
-    const isNew = !helper(entity).__originalEntityData;
+    const isNew = isInstance(entity) || !helper(entity).__originalEntityData;
     const found: Violation[] = [];
     const add = (given: Violation | null) => {
       const violation = given && forCallers(meta, given, known);

@@ -1,4 +1,4 @@
-import { type EntityMetadata, helper } from '@mikro-orm/core';
+import type { EntityMetadata } from '@mikro-orm/core';
 import type { Mapper } from '../database/mapper.ts';
 import { isMadePivot } from '../database/orm/made-pivot.ts';
 
@@ -23,7 +23,7 @@ export function entitiesOf(mapper: Mapper): readonly EntityMetadata[] {
  * last, which is another one if two applications in one process share a model.
  */
 export function metaOfEntity(mapper: Mapper, entity: object): EntityMetadata {
-  return mapper.getMetadata().get(helper(entity).__meta.class as never) as EntityMetadata;
+  return mapper.getMetadata().get((entity as { __meta: EntityMetadata }).__meta.class as never) as EntityMetadata;
 }
 
 /** The metadata of a model, given as an application exports it. */

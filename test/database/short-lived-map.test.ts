@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ShortLivedMap } from '../../src/database/short-lived-map.ts';
+import { oldGarbage } from '../support/old-garbage.ts';
 
 const steps = fc.array(
   fc.oneof(
@@ -34,33 +34,15 @@ test('has the entries of a map, in the same order', () => {
   );
 });
 
-/** Megabytes that removed entries take in the old generation, in a process of its own. */
+/** Megabytes that removed entries take in the old generation. */
 function retained(kind: 'Map' | 'ShortLivedMap'): number {
-  const source = `
-    import { getHeapSpaceStatistics } from 'node:v8';
+  return oldGarbage(`
     import { ShortLivedMap } from ${JSON.stringify(join(import.meta.dirname, '../../src/database/short-lived-map.ts'))};
     const map = new ${kind}();
-    const used = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space').space_used_size;
-    const fill = (count) => {
-      for (let i = 0; i < count; i++) {
-        map.set(i, Array.from({ length: 50 }, () => ({ i })));
-        map.delete(i - 64);
-      }
-    };
-    fill(10000);
-    // moves the table to the old generation, as a full collection under load does
-    gc();
-    const before = used();
-    fill(100000);
-    console.log((used() - before) / 1024 / 1024);`;
-  // a large old generation, so that no further full collection begins by itself
-  const flags = ['--expose-gc', '--initial-old-space-size=1024', '--no-incremental-marking', '--input-type=module'];
-  const { stderr, stdout } = spawnSync(process.execPath, [...flags, '--eval', source], {
-    encoding: 'utf8',
-    env: { ...process.env, NODE_OPTIONS: '' },
-  });
-  if (stdout === '') throw new Error(stderr);
-  return Number(stdout);
+    const work = (i) => {
+      map.set(i, Array.from({ length: 50 }, () => ({ i })));
+      map.delete(i - 64);
+    };`);
 }
 
 test('does not move removed entries to the old generation, as a map does', () => {

@@ -106,7 +106,9 @@ describe.each(databases)('rows that are removed with many others by an API with 
   /** Makes the same table again, with its rows. */
   const withoutRowid = async (table: string) => {
     const [{ sql }] = await execute(`select sql from sqlite_master where type = 'table' and name = '${table}'`);
-    const indexes = await execute(`select sql from sqlite_master where type = 'index' and tbl_name = '${table}' and sql is not null`);
+    const indexes = await execute(
+      `select sql from sqlite_master where type = 'index' and tbl_name = '${table}' and sql is not null`,
+    );
     const em = app.application.mapper.em.fork();
     await em.execute('pragma foreign_keys = off');
     await em.execute(`create table copied as select * from "${table}"`);

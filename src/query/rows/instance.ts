@@ -114,12 +114,16 @@ function shadowOf(meta: EntityMetadata, values: readonly InstanceValue[]): objec
     configurable: true,
     get(this: object) {
       const wrapped = Reflect.get(meta.class.prototype, '__helper', this) as { init: () => Promise<object> };
-      // the row was read already
-      wrapped.init = async () => this;
+      wrapped.init = initRead;
       return wrapped;
     },
   };
   return Object.create(meta.class.prototype, descriptors);
+}
+
+/** Replaces the method of MikroORM that would read the row again. One function for all objects: a function for each would grow old with it. */
+async function initRead(this: { readonly entity: object }): Promise<object> {
+  return this.entity;
 }
 
 function missingProperty(meta: EntityMetadata, property: EntityProperty): PropertyDescriptor {
@@ -147,7 +151,7 @@ interface Keyed {
 
 /** A collection of an instance. Items that were not read are loaded through a managed entity, if code calls for that. */
 export class InstanceCollection extends Collection<object> {
-  readonly #managed: () => Collection<object>;
+  readonly #meta: EntityMetadata;
   /** The number of items that were read; null if none were. */
   readonly #stored: number | null;
   #isFilling = false;
@@ -158,7 +162,12 @@ export class InstanceCollection extends Collection<object> {
     super(instance as never, (items ?? undefined) as never, items !== null);
     this.property = property as never;
     this.#stored = items?.length ?? null;
-    this.#managed = () => (managedEntity(meta, instance) as Record<string, Collection<object>>)[property.name as string] as never;
+    this.#meta = meta;
+  }
+
+  #managed(): Collection<object> {
+    const managed = managedEntity(this.#meta, this.owner) as Record<string, Collection<object>>;
+    return managed[this.property.name as string] as Collection<object>;
   }
 
   override init(options?: never): Promise<never> {
