@@ -6,7 +6,7 @@ import { TooLargeError } from '../../database/too-large.ts';
 import { closedError, lostError } from '../../database/unavailable.ts';
 import { closeUnresponsive } from './close-unresponsive.ts';
 import type { PostgresDatabase } from './pooling.ts';
-import { RowsQuery } from './rows-query.ts';
+import { type QueryPart, RowsQuery } from './rows-query.ts';
 import { declaredSettings, setForTransaction, textFormats, withoutOptions } from './settings.ts';
 
 /** Prepared statements per connection; statements beyond this number are parsed each time. */
@@ -21,11 +21,13 @@ const stale = new Set(['0A000', '26000', '42P05']);
 /** Called for each statement that the server has responded to, with the milliseconds that it took. */
 export type OnStatementEnd = (took: number, error: Error | null, statement: Statement, parameters: readonly unknown[]) => void;
 
-/** How a statement is sent; see `send`. */
+/** A statement to be sent. */
 interface Sending {
-  readonly mostBytes: number;
-  readonly onCut: (() => void) | undefined;
-  readonly settings: string | null;
+  readonly statement: Statement;
+  readonly parameters: readonly unknown[];
+  /** See `send`. */
+  readonly mostBytes?: number;
+  readonly onCut?: (() => void) | undefined;
 }
 
 /** Not prepared, so that it cannot fail alone. If `begin` did, each step after it would be a transaction of its own. */
@@ -90,10 +92,19 @@ export class PostgresLink {
     mostBytes = Number.POSITIVE_INFINITY,
     onCut?: () => void,
   ): Promise<unknown[][]> {
+    return this.#sent([{ statement, parameters, mostBytes, onCut }]);
+  }
+
+  /** Runs statements in a transaction of their own, and returns the rows of the last one. */
+  sendTogether(statements: readonly Sending[]): Promise<unknown[][]> {
+    return this.#sent(statements);
+  }
+
+  #sent(all: readonly Sending[]): Promise<unknown[][]> {
     this.pending++;
     const settings = this.#isInTransaction ? null : this.#settings;
     return new Promise((resolve, reject) => {
-      const query = () => this.#query(statement, parameters, { mostBytes, onCut, settings }, resolve, reject);
+      const query = () => this.#query(all, settings, resolve, reject);
       if (this.#isOpen) query();
       else
         this.#connected.then(query, (error: Error) => {
@@ -131,19 +142,29 @@ export class PostgresLink {
   }
 
   #query(
-    statement: Statement,
-    parameters: readonly unknown[],
-    { mostBytes, onCut, settings }: Sending,
+    all: readonly Sending[],
+    settings: string | null,
     resolve: (rows: unknown[][]) => void,
     reject: (error: Error) => void,
   ): void {
-    const { name, text } = statement;
     if (this.#isEnding) {
       this.pending--;
       reject(closedError());
       return;
     }
     if (this.pending === 1) this.#closeUnresponsive(this.#client);
+    const parts = all.map((sending, i) => this.#partOf(sending, i === all.length - 1 ? resolve : null, reject));
+    if (settings !== null) parts.unshift(settingsPart(settings, parts[0] as QueryPart));
+    this.#client.query(new RowsQuery(parts));
+  }
+
+  /** @param resolve Receives the rows of the last statement; null for the others. */
+  #partOf(
+    { mostBytes = Number.POSITIVE_INFINITY, onCut, parameters, statement }: Sending,
+    resolve: ((rows: unknown[][]) => void) | null,
+    reject: (error: Error) => void,
+  ): QueryPart {
+    const { name, text } = statement;
     const sentAt = performance.now();
     // without the time that it waited for earlier statements
     const sinceSent = (now: number) => now - Math.max(sentAt, this.#answeredAt);
@@ -159,10 +180,10 @@ export class PostgresLink {
       const now = performance.now();
       const took = sinceSent(now);
       this.#answeredAt = now;
-      this.pending--;
+      if (error || resolve) this.pending--;
       if (!isTooLarge) this.#answered(took, error, statement, parameters);
       if (!error) {
-        resolve(rows);
+        resolve?.(rows);
         return;
       }
       if ((error as { severity?: string }).severity !== 'ERROR' || isStale(error)) this.#isBroken = true;
@@ -172,8 +193,16 @@ export class PostgresLink {
       name !== '' && this.#usesPreparedStatements && (this.#prepared.has(name) || this.#prepared.size < maxPreparedStatements);
     if (isPrepared) this.#prepared.add(name);
     const outcome = { settle, tooLarge, mostBytes, keepsFirst: onCut !== undefined };
-    this.#client.query(new RowsQuery(isPrepared ? name : '', text, parameters, outcome, settings));
+    return { name: isPrepared ? name : '', text, values: parameters, outcome };
   }
+}
+
+/** Settings in front of a statement, in the same transaction. They are not reported as a statement. */
+function settingsPart(text: string, { outcome }: QueryPart): QueryPart {
+  const settle = (error: Error | null) => {
+    if (error) outcome.settle(error, []);
+  };
+  return { name: '', text, values: [], outcome: { ...outcome, settle, keepsFirst: false, mostBytes: Number.POSITIVE_INFINITY } };
 }
 
 /** Reports results to a watch. */

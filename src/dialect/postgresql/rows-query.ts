@@ -19,29 +19,43 @@ export interface RowsOutcome {
   readonly mostBytes: number;
 }
 
-/**
- * A statement on its way through a connection of `pg`, whose rows are arrays of text. The columns are known from the
- * statement, so the server is not asked to describe them each time (decision 26).
- */
-export class RowsQuery implements Submittable {
-  /** `pg` tracks prepared statements by these two. */
+/** One statement of a query. */
+export interface QueryPart {
+  /** Empty if it is not prepared. */
   readonly name: string;
   readonly text: string;
-  readonly #values: readonly unknown[];
-  readonly #outcome: RowsOutcome;
-  readonly #rows: unknown[][] = [];
+  readonly values: readonly unknown[];
+  readonly outcome: RowsOutcome;
+}
+
+/**
+ * Statements on their way through a connection of `pg`, which are one transaction, and whose rows are arrays of text. The columns
+ * are known from the statements, so the server is not asked to describe them each time (decision 26).
+ */
+export class RowsQuery implements Submittable {
+  readonly #parts: readonly QueryPart[];
+  /** The place of the statement whose result arrives next. */
+  #at = 0;
+  #rows: unknown[][] = [];
   #bytesLeft: number;
   #isTooLarge = false;
-  /** A statement that is sent before this one, in the same transaction; its rows are dropped. */
-  #before: string | null;
 
-  constructor(name: string, text: string, values: readonly unknown[], outcome: RowsOutcome, before: string | null = null) {
-    this.name = name;
-    this.text = text;
-    this.#values = values;
-    this.#outcome = outcome;
-    this.#bytesLeft = outcome.mostBytes;
-    this.#before = before;
+  constructor(parts: readonly QueryPart[]) {
+    this.#parts = parts;
+    this.#bytesLeft = this.#part.outcome.mostBytes;
+  }
+
+  get #part(): QueryPart {
+    return this.#parts[this.#at] as QueryPart;
+  }
+
+  /** `pg` tracks prepared statements by the name and the text. */
+  get name(): string {
+    return this.#part.name;
+  }
+
+  get text(): string {
+    return this.#part.text;
   }
 
   submit(given: Connection): void {
@@ -52,44 +66,51 @@ export class RowsQuery implements Submittable {
       stream.cork();
       setImmediate(() => stream.uncork());
     }
-    // statements up to a sync are one transaction
-    if (this.#before !== null) {
-      connection.parse({ name: '', text: this.#before, types: [] }, true);
-      connection.bind({ statement: '', values: [], valueMapper: prepareValue });
+    for (const { name, text, values } of this.#parts) {
+      if (name === '' || !(parsedStatements[name] ?? submittedNamedStatements[name])) {
+        connection.parse({ name, text, types: [] }, true);
+        if (name !== '') submittedNamedStatements[name] = text;
+      }
+      connection.bind({ statement: name, values, valueMapper: prepareValue });
       connection.execute();
     }
-    if (this.name === '' || !(parsedStatements[this.name] ?? submittedNamedStatements[this.name])) {
-      connection.parse({ name: this.name, text: this.text, types: [] }, true);
-      if (this.name !== '') submittedNamedStatements[this.name] = this.text;
-    }
-    connection.bind({ statement: this.name, values: this.#values, valueMapper: prepareValue });
-    connection.execute();
+    // statements up to a sync are one transaction
     connection.sync();
   }
 
   handleDataRow({ fields, length }: { readonly fields: unknown[]; readonly length: number }): void {
-    if (this.#isTooLarge || this.#before !== null) return;
+    if (this.#isTooLarge) return;
     this.#bytesLeft -= length;
-    const { keepsFirst } = this.#outcome;
+    const { keepsFirst, tooLarge } = this.#part.outcome;
     if (this.#bytesLeft >= 0 || (keepsFirst && this.#rows.length === 0)) this.#rows.push(fields);
     else {
       this.#isTooLarge = true;
       if (!keepsFirst) this.#rows.length = 0;
-      this.#outcome.tooLarge();
+      tooLarge();
     }
   }
 
-  handleReadyForQuery(): void {
-    this.#outcome.settle(null, this.#rows);
+  handleCommandComplete(): void {
+    if (this.#at === this.#parts.length - 1) return;
+    this.#part.outcome.settle(null, this.#rows);
+    this.#at++;
+    this.#rows = [];
+    this.#bytesLeft = this.#part.outcome.mostBytes;
+    this.#isTooLarge = false;
   }
 
-  handleError(error: Error): void {
-    this.#outcome.settle(error, []);
+  handleReadyForQuery(): void {
+    this.#part.outcome.settle(null, this.#rows);
+  }
+
+  handleError(error: Error, connection?: Connection): void {
+    const { outcome } = this.#part;
+    // the server skips the statements after it, which it has not parsed then
+    const submitted = (connection as PreparedConnection | undefined)?.submittedNamedStatements;
+    if (submitted) for (const { name } of this.#parts.slice(this.#at + 1)) delete submitted[name];
+    outcome.settle(error, []);
   }
 
   handleRowDescription(): void {}
-  handleCommandComplete(): void {
-    this.#before = null;
-  }
   handleEmptyQuery(): void {}
 }

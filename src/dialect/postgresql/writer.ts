@@ -33,11 +33,15 @@ export function postgresWriter(database: PostgresDatabase, watch: StatementWatch
   };
 }
 
+/** Whether no step needs the rows of another one, or any. */
+function isSentAtOnce(steps: readonly Step[]): steps is readonly (Step & { readonly parameters: readonly unknown[] })[] {
+  const last = steps.length - 1;
+  return steps.every(({ mayBeEmpty, parameters }, i) => typeof parameters !== 'function' && (mayBeEmpty || i === last));
+}
+
 /** Sends each step at once, unless it needs the rows of the one before. */
 async function inSteps(link: PostgresLink, steps: readonly Step[]): Promise<unknown[][]> {
-  const [only] = steps;
-  // a statement alone is a transaction of its own
-  if (steps.length === 1 && only) return link.send(only.statement, only.parameters as readonly unknown[]);
+  if (isSentAtOnce(steps)) return link.sendTogether(steps);
   const responses = [link.begin()];
   let rows: unknown[][] = [];
   for (const [i, { mayBeEmpty, parameters, statement }] of steps.entries()) {
