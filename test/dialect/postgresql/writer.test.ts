@@ -47,7 +47,7 @@ test('sends steps that do not need the rows of each other as one transaction, an
 });
 
 test('writes nothing if a later step fails, and can send the steps after it later', async () => {
-  const last = named('select count(*) from item');
+  const last = named(`select count(*) from item where id <> ${Math.floor(1e6 * Math.random() + 10)}`);
   await expect(writer.change(steps([add, [1]], [divide, [0]], [last, []]))).rejects.toMatchObject({ code: '22012' });
   expect(failures).toEqual([false, true]);
   expect(await listed()).toEqual([]);
