@@ -45,7 +45,11 @@ const meta = { ...metas.get(Item), className: 'SomeItem' };
 const entitySymbol = Symbol.for('@mikro-orm/core/EntityHelper.entity');
 function entityOf(type: Any): object {
   const helper = { __meta: metas.get(type), getPrimaryKey: () => 1 };
-  return Object.defineProperties(new type(), { __helper: { value: helper }, [entitySymbol]: { value: true } });
+  return Object.defineProperties(new type(), {
+    __helper: { value: helper },
+    __meta: { value: helper.__meta },
+    [entitySymbol]: { value: true },
+  });
 }
 const inUnitOfWork: { entity: unknown } = { entity: null };
 const mapper: Any = {

@@ -29,6 +29,7 @@ function entityOf(key: number | undefined): object {
   };
   return Object.defineProperties(Object.assign(new Item(), { a: key }), {
     __helper: { value: helper },
+    __meta: { value: helper.__meta },
     [entitySymbol]: { value: true },
   });
 }
