@@ -22,19 +22,25 @@ export class InstanceEffects {
 
   /** Takes a snapshot of objects, and of the objects that they refer to. */
   watch(watched: Iterable<Watched>): void {
-    for (const each of watched) {
-      if (this.#snapshots.has(each.instance)) continue;
-      const names = Object.keys(each.instance);
-      const contents = names.map((name) => contentOf(valueIn(each.instance, name)));
-      this.#snapshots.set(each.instance, { ...each, names, contents });
-      this.watch(names.flatMap((name) => referredTo(valueIn(each.instance, name))));
+    for (const { instance, key, meta } of watched) {
+      if (this.#snapshots.has(instance)) continue;
+      const names = Object.keys(instance);
+      const contents: unknown[] = [];
+      this.#snapshots.set(instance, { instance, key, meta, names, contents });
+      for (const name of names) {
+        const value = valueIn(instance, name);
+        contents.push(contentOf(value));
+        const referred = typeof value === 'object' && value !== null ? referredTo(value) : null;
+        if (referred) this.watch([referred]);
+      }
     }
   }
 
   /** The properties of an object that have changed since. */
   changesOf(instance: object): string[] {
     const { contents, meta, names } = this.#snapshots.get(instance) as InstanceSnapshot;
-    const changed = names.filter((name, i) => !isSame(contentOf(valueIn(instance, name)), contents[i]));
+    const changed: string[] = [];
+    for (const [i, name] of names.entries()) if (!isSame(contentOf(valueIn(instance, name)), contents[i])) changed.push(name);
     const now = Object.keys(instance);
     if (now.length > names.length) changed.push(...now.filter((name) => !names.includes(name) && isSet(valueIn(instance, name))));
     return changed.filter((name) => Object.hasOwn(meta.properties, name));
@@ -172,12 +178,12 @@ function isSet(value: unknown): boolean {
   return !(value instanceof Collection) || value.isDirty();
 }
 
-/** The object of a row that a value refers to. */
-function referredTo(value: unknown): Watched[] {
+/** The object of a row that a value refers to; null if it is none. */
+function referredTo(value: object): Watched | null {
   const instance = Reference.isReference(value) ? (value.unwrap() as object) : value;
-  if (!isInstance(instance)) return [];
+  if (!isInstance(instance)) return null;
   const meta = (instance as { __meta?: EntityMetadata }).__meta as EntityMetadata;
-  return [{ instance, meta, key: instanceKey(meta, instance) as Identifier }];
+  return { instance, meta, key: instanceKey(meta, instance) as Identifier };
 }
 
 function valueIn(instance: object, name: string): unknown {
