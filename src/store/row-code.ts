@@ -164,7 +164,7 @@ export class RowCode {
     effects.watch([{ instance, meta: this.#meta, key: '' }]);
     await check(instance);
     const changed = effects.changesOf(instance);
-    if (effects.isMore(() => false, instance) || this.#changedEntities(request, instance))
+    if (effects.isMore(() => false, new Set([instance])) || this.#changedEntities(request, instance))
       throw new Error(`the rules of ${this.#meta.className} changed another entity, which only a hook can change`);
     return changed;
   }

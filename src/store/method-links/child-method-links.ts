@@ -62,6 +62,8 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
   readonly #key: string;
   readonly #columns: StoredColumns;
   readonly #assignments: Assignments;
+  /** The key and version of a row as a text. */
+  readonly #versionText: string;
   readonly #rows: Statement;
 
   constructor(options: MethodLinkOptions, children: Children) {
@@ -73,16 +75,11 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     this.#key = columnOf(options.mapper, keyOf(meta));
     this.#columns = new StoredColumns(options.mapper, meta);
     this.#assignments = new Assignments(options.mapper, meta);
+    const ownKey = `${rootTableAlias}.${this.#key}`;
+    this.#versionText = this.dialect.sql.textOf([ownKey, ...versionColumns(options.mapper, meta, rootTableAlias)]);
     const isOwn = `${rootTableAlias}.${owner} = ${this.dialect.sql.parameter(1)}`;
     const text = read.selectText([isOwn], `, ${this.#versionText}`);
-    this.#rows = statementOf(`${text} order by ${rootTableAlias}.${this.#key}`, read.isWide);
-  }
-
-  /** The key and version of a row as a text. */
-  get #versionText(): string {
-    const { mapper } = this.#options;
-    const key = `${rootTableAlias}.${this.#key}`;
-    return this.dialect.sql.textOf([key, ...versionColumns(mapper, this.#children.meta, rootTableAlias)]);
+    this.#rows = statementOf(`${text} order by ${ownKey}`, read.isWide);
   }
 
   protected override async see(owner: object, key: Identifier, wanted: WantedItem, context: InstanceContext) {
@@ -174,10 +171,8 @@ export class ChildMethodLinks extends MethodLinks<SeenChildren> {
     if (removed.some(({ instance }) => kept.some((each) => refersTo(each, instance)))) return null;
     const ownNames = new Set([property.name as string, ...effects.changesOf(owner)]);
     const isMore = effects.isMore(
-      (instance, name) =>
-        (instance === owner && ownNames.has(name)) ||
-        seen.members.some((member) => member.instance === instance) ||
-        holdsOnly(instance, name, isKnown),
+      (instance, name) => (instance === owner && ownNames.has(name)) || holdsOnly(instance, name, isKnown),
+      new Set(seen.members.map(({ instance }) => instance)),
     );
     if (isMore) return null;
     const isStored = (object: object) => effects.find(object) !== undefined;

@@ -46,11 +46,11 @@ export class InstanceEffects {
     return changed.filter((name) => Object.hasOwn(meta.properties, name));
   }
 
-  /** Whether code has changed a property that is not `expected` to change, in any object but one. */
-  isMore(expected: (instance: object, name: string) => boolean, except?: object): boolean {
+  /** Whether code has changed a property that is not `expected` to change, in any object but some. */
+  isMore(expected: (instance: object, name: string) => boolean, except: ReadonlySet<object> = new Set()): boolean {
     // a reference that code has loaded is managed by MikroORM from then on
     for (const { instance } of this.#snapshots.values())
-      if (instance !== except && isInstance(instance) && this.changesOf(instance).some((name) => !expected(instance, name)))
+      if (!except.has(instance) && isInstance(instance) && this.changesOf(instance).some((name) => !expected(instance, name)))
         return true;
     return false;
   }

@@ -9,6 +9,7 @@ export function shareObjects(objects: readonly Watched[]): void {
   for (const { instance } of objects) {
     for (const name of Object.keys(instance)) {
       const value = (instance as Record<string, unknown>)[name];
+      if (typeof value !== 'object' || value === null) continue;
       const isWrapped = Reference.isReference(value);
       const referred = isWrapped ? (value.unwrap() as object) : value;
       if (!isInstance(referred)) continue;
