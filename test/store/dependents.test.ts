@@ -113,7 +113,7 @@ describe.each(databases)('rows that are removed with many others by an API with 
     await em.execute('pragma foreign_keys = off');
     await em.execute(`create table copied as select * from "${table}"`);
     await em.execute(`drop table "${table}"`);
-    await em.execute(`${sql.replaceAll(' autoincrement', '')} without rowid`);
+    await em.execute(`${sql.replace(/ autoincrement| without rowid/g, '')} without rowid`);
     for (const index of indexes) await em.execute(index.sql);
     await em.execute(`insert into "${table}" select * from copied`);
     await em.execute('drop table copied');

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * Megabytes that V8 moves to the old generation while \`work(i)\` runs 100,000 times, in a process of its own. Work whose objects
- * die young moves nothing. \`source\` is a module that defines \`work\`.
+ * Megabytes that V8 moves to the old generation while `work(i)` runs 100,000 times, in a process of its own. Work whose objects
+ * die young moves nothing. `source` is a module that defines `work`.
  */
 export function oldGarbage(source: string): number {
   const measured = `
